@@ -1,0 +1,7 @@
+"""Where a task's update is kept."""
+
+from perdure.allocation.allocation import Allocation
+from perdure.allocation.merged import MergedAllocation
+from perdure.allocation.shared import SharedAllocation
+
+ALLOCATIONS: dict[str, type[Allocation]] = {"shared": SharedAllocation, "merged": MergedAllocation}

@@ -1,0 +1,51 @@
+"""Questions and answers as token sequences: what is trained on and what is asked are made by the same rule.
+
+A text is  [begin-of-text] [replay token] prompt completion [end-of-text],  each part tokenised alone, so that the tokens of a
+question asked are exactly the first tokens of the text trained.
+"""
+
+from collections.abc import Sequence
+
+from perdure.errors import InputError
+from perdure.models.answering import Question
+from perdure.models.language_model import LanguageModel
+from perdure.tasks import Item, Task
+from perdure.tasks.text import TextFormat
+
+
+class Texts:
+    """Encodes items for one model and one text format."""
+
+    def __init__(self, model: LanguageModel, text_format: TextFormat, *, lead: Sequence[int] = ()) -> None:
+        """lead: tokens before every text and every question (the replay token, where the method puts it there)."""
+        self._model, self.format = model, text_format
+        self._start = [*model.start, *lead]
+        self._end = list(model.eos_token_ids[:1]) if text_format.ends_with_eos else []
+
+    def prompt(self, question: str) -> list[int]:
+        """The tokens of a question as it is asked."""
+        return [*self._start, *self._model.encode(self.format.prompt(question))]
+
+    def question(self, item: Item) -> Question:
+        """An item to be asked and judged."""
+        completion = [*self._model.encode(self.format.completion(item.answers[0])), *self._end]
+        return Question(self.prompt(item.question), completion, item.answers)
+
+    def training(self, task: Task, max_length: int) -> list[list[int]]:
+        """The training sequences of a task.
+
+        Raises
+        ------
+        InputError: an item is longer than ``max_length`` tokens; cut short it could never be learnt.
+        """
+        sequences = []
+        for place, item in enumerate(task.items, start=1):
+            question = self.question(item)
+            sequence = [*question.prompt, *question.completion]
+            if len(sequence) > max_length:
+                raise InputError(
+                    f"{task.name}, item {place} ({item.question[:40]!r}…) takes {len(sequence)} tokens, more than "
+                    f"training.max_length = {max_length}; shorten it, or raise training.max_length."
+                )
+            sequences.append(sequence)
+        return sequences
