@@ -19,7 +19,7 @@ def write_text(path: Path, text: str) -> None:
     temporary = path.with_name(f".{path.name}.partial")
     temporary.write_text(text, encoding="utf-8")
     force_to_disk(temporary)
-    os.replace(temporary, path)
+    temporary.replace(path)
 
 
 def write_json(path: Path, value: object) -> None:

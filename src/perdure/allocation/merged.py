@@ -30,9 +30,7 @@ class MergedAllocation(Allocation):
         self.enable(False)
         self._remainder: dict[str, Tensor] = {}  # what rounding has taken from each weight; empty for a float32 model
         if model.dtype != torch.float32:
-            self._remainder = {
-                name: torch.zeros_like(layer.get_base_layer().weight) for name, layer in self.layers.items()
-            }
+            self._remainder = {name: torch.zeros_like(layer.get_base_layer().weight) for name, layer in self.layers.items()}
 
     def begin_task(self, number: int) -> None:
         self.draw_adapter(number)

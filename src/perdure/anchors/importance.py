@@ -25,9 +25,7 @@ class ImportanceAnchor(Anchor):
     def __init__(self, name: str, weight: float) -> None:
         self._name, self._weight = name, weight
         self._parameters: list[Parameter] = []
-        self.importance: dict[
-            str, Tensor
-        ] = {}  # Ω: float32, shaped as the parameters; empty before the first task's end
+        self.importance: dict[str, Tensor] = {}  # Ω: float32, shaped as the parameters; empty before the first task's end
         self.reference: dict[str, Tensor] = {}  # ϑ*
 
     def begin_task(self, task: TaskContext) -> None:
@@ -48,8 +46,7 @@ class ImportanceAnchor(Anchor):
     def accumulate(self, parameters: Mapping[str, Parameter], added: Mapping[str, Tensor], decay: float = 1.0) -> None:
         """Ω ← decay·Ω + added, and ϑ* ← ϑ."""
         self.importance = {
-            name: decay * self.importance[name] + value if self.importance else value.clone()
-            for name, value in added.items()
+            name: decay * self.importance[name] + value if self.importance else value.clone() for name, value in added.items()
         }
         self.reference = {name: parameter.detach().clone() for name, parameter in parameters.items()}
 
@@ -59,9 +56,7 @@ class ImportanceAnchor(Anchor):
         }
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        self.importance = {
-            key.removeprefix("importance."): v for key, v in state.items() if key.startswith("importance.")
-        }
+        self.importance = {key.removeprefix("importance."): v for key, v in state.items() if key.startswith("importance.")}
         self.reference = {key.removeprefix("reference."): v for key, v in state.items() if key.startswith("reference.")}
 
 

@@ -11,9 +11,7 @@ from perdure.tasks.text import TextFormat
 EXAMPLES = 5  # samples quoted in the record
 
 
-def audit_samples(
-    samples: Sequence[str], old: Iterable[Item], text_format: TextFormat, *, drawn: int
-) -> dict[str, Any]:
+def audit_samples(samples: Sequence[str], old: Iterable[Item], text_format: TextFormat, *, drawn: int) -> dict[str, Any]:
     """Sort replay samples by what they say of the past.
 
     Parameters

@@ -40,6 +40,12 @@ class Row:
     counts: list[int]
 
 
+def refuse_used(path: Path) -> None:
+    """Raise InputError unless ``path`` is new or has no file in it (empty folders may be left of a killed beginning)."""
+    if path.exists() and (not path.is_dir() or any(entry.is_file() for entry in path.rglob("*"))):
+        raise InputError(f"{path} is not empty; name a new folder, or go on with the learner in it by `perdure learn`.")
+
+
 class LearnerDirectory:
     """The files of one learner. ``tasks_learnt`` counts committed tasks; whatever stands beyond it is ignored."""
 
@@ -55,19 +61,14 @@ class LearnerDirectory:
         ------
         InputError: the folder already has something in it, or can't be made.
         """
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise InputError(
-                f"{path} is not empty; name a new folder, or go on with the learner in it by `perdure learn`."
-            )
+        refuse_used(path)
         try:
             for folder in ("tasks", "state", "rows", "costs", "logs"):
-                (path / folder).mkdir(parents=True)
+                (path / folder).mkdir(parents=True, exist_ok=True)
             whole = {"format": FORMAT, **description, "settings": settings.model_dump(mode="json")}
             write_json(path / "learner.json", whole)
         except OSError as error:
-            raise InputError(
-                f"{path} can't be written ({error.strerror}); name a folder that you may write to."
-            ) from error
+            raise InputError(f"{path} can't be written ({error.strerror}); name a folder that you may write to.") from error
         return cls(path, whole, settings)
 
     @classmethod
@@ -166,11 +167,28 @@ class LearnerDirectory:
         scores = [row.scores if row else [None] * number for number, row in enumerate(rows, start=1)]
         return RetentionMatrix.from_rows(scores, names)
 
+    def status(self) -> dict[str, Any]:
+        """What the learner is and how it stands, for a person or a script; JSON values."""
+        names = self.task_names()
+        row = self.row(len(names)) if names else None
+        scores = row.scores if row else []
+        costs = [self.costs(number) for number in range(1, len(names) + 1)]
+        return {
+            "directory": str(self.path),
+            "model": self.description["model"],
+            "method": self.settings.method,
+            "seed": self.description["seed"],
+            "tasks_learnt": len(names),
+            "tasks": names,
+            "questions": sum(cost["items"] for cost in costs),
+            "last_row": scores,
+            "state_bytes": costs[-1]["state_bytes"] if costs else 0,
+            "seconds": round(sum(sum(cost["seconds"].values()) for cost in costs), 1),
+        }
+
     def _read(self, name: str) -> Any:
         path = self.path / name
         try:
             return json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise InputError(
-                f"{path} is missing or damaged ({error}); restore this directory from a backup."
-            ) from error
+            raise InputError(f"{path} is missing or damaged ({error}); restore this directory from a backup.") from error

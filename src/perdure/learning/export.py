@@ -1,6 +1,5 @@
 """A learner's model as a plain Hugging Face folder."""
 
-import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -84,11 +83,9 @@ def export_model(
         if out.exists():
             out.rmdir()
         out.parent.mkdir(parents=True, exist_ok=True)
-        os.replace(partial, out)
+        partial.replace(out)
     except OSError as error:
-        raise PerdureError(
-            f"the model could not be written to {out} ({error}); make room or name another folder."
-        ) from error
+        raise PerdureError(f"the model could not be written to {out} ({error}); make room or name another folder.") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return difference

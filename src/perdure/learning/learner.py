@@ -19,7 +19,7 @@ from perdure.anchors.anchor import Anchor, TaskContext
 from perdure.anchors.replay import ReplayAnchor
 from perdure.errors import InputError, PerdureError
 from perdure.learning.audit import audit_samples
-from perdure.learning.directory import LearnerDirectory, Row
+from perdure.learning.directory import LearnerDirectory, Row, refuse_used
 from perdure.learning.export import export_model
 from perdure.learning.state import commit_state, read_state
 from perdure.learning.step import StepRecord, training_step
@@ -80,9 +80,7 @@ class Learner:
             lead = [model.replay_token_id] if settings.replay.token == "everywhere" else []
         self._texts = Texts(model, text_format(settings.asking.format), lead=lead)
         self._allocation = ALLOCATIONS[method.allocation](model, settings.adapter, self.seed)
-        self._anchors: dict[str, Anchor] = build_anchors(
-            method, settings, keep_end_of_text=self._texts.format.ends_with_eos
-        )
+        self._anchors: dict[str, Anchor] = build_anchors(method, settings, keep_end_of_text=self._texts.format.ends_with_eos)
         self._questions: dict[int, list[Question]] = {}  # tokenised once, asked after every task
         self._restore()
 
@@ -116,10 +114,7 @@ class Learner:
         settings = settings or LearnerSettings()
         Method.parse(settings.method)
         path = Path(directory)
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise InputError(
-                f"{path} is not empty; name a new folder, or go on with the learner in it by `perdure learn`."
-            )
+        refuse_used(path)
         loaded = load_model(model, device=device, dtype=dtype, revision=revision, trust_remote_code=trust_remote_code)
         description = {
             "perdure": perdure.__version__,
@@ -130,10 +125,10 @@ class Learner:
             "fingerprint": loaded.fingerprint,
             "seed": seed,
         }
+        progress = progress or Progress()
+        progress.note(loaded.describe())
         language_model = LanguageModel(loaded)
-        return cls(
-            LearnerDirectory.create(path, description, settings), language_model, progress or Progress(), trackers
-        )
+        return cls(LearnerDirectory.create(path, description, settings), language_model, progress, trackers)
 
     @classmethod
     def open(
@@ -164,7 +159,9 @@ class Learner:
                 f"{about['model']} is not the model that {files.path} was made with (its weights differ); put the former "
                 "one back, or begin anew with `perdure init`."
             )
-        return cls(files, LanguageModel(loaded), progress or Progress(), trackers)
+        progress = progress or Progress()
+        progress.note(loaded.describe())
+        return cls(files, LanguageModel(loaded), progress, trackers)
 
     @property
     def tasks_learnt(self) -> int:
@@ -247,9 +244,7 @@ class Learner:
                 batch = self.model.batch(context.texts, next(order))
                 measure = step == 1 or step == steps or step % MEASURE_EVERY == 0
                 rate = schedule.get_last_lr()[0]
-                record = training_step(
-                    self.model, batch, anchors, parameters, optimiser, clip=training.clip, measure=measure
-                )
+                record = training_step(self.model, batch, anchors, parameters, optimiser, clip=training.clip, measure=measure)
                 schedule.step()
                 self._check_finite(record, report.name, step)
                 report.tokens["trained"] = report.tokens.get("trained", 0) + len(batch.targets)

@@ -5,7 +5,6 @@ Tensors are kept as safetensors and everything else as JSON; nothing is pickled.
 """
 
 import json
-import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -49,7 +48,7 @@ def commit_state(folder: Path, number: int, tensors: Mapping[str, Mapping[str, T
         size = sum(path.stat().st_size for path in partial.iterdir())
         write_json(partial / "state.json", {"format": FORMAT, "tasks_learnt": number, "bytes": size})
         force_to_disk(partial)
-        os.replace(partial, final)
+        partial.replace(final)
         force_to_disk(folder)
     except (OSError, SafetensorError) as error:
         shutil.rmtree(partial, ignore_errors=True)

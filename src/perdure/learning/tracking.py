@@ -30,9 +30,7 @@ class Tracking:
         if missing := set(names) - {
             tracker if isinstance(tracker, str) else tracker.name for tracker in self._accelerator.log_with
         }:
-            raise InputError(
-                f"the package of tracker {', '.join(sorted(missing))} is not installed; install it with pip."
-            )
+            raise InputError(f"the package of tracker {', '.join(sorted(missing))} is not installed; install it with pip.")
         self._accelerator.init_trackers(directory.name)
 
     def log(self, record: StepRecord, learning_rate: float, step: int) -> None:

@@ -27,9 +27,7 @@ class LanguageModel:
         self.replay_token_id: int | None = None
         beginning = self.tokenizer("x")["input_ids"][:1]
         self.start: list[int] = beginning if beginning == [self.tokenizer.bos_token_id] else []  # of every sequence
-        self.head = OutputHead.of(
-            self.model, torch.tensor([self.tokenizer("Question: 1")["input_ids"]], device=self.device)
-        )
+        self.head = OutputHead.of(self.model, torch.tensor([self.tokenizer("Question: 1")["input_ids"]], device=self.device))
 
     @property
     def decoder(self) -> nn.Module:
@@ -63,9 +61,7 @@ class LanguageModel:
         untied head's new row is the mean of its rows too.
         """
         model, tokenizer = self.model, self.tokenizer
-        weights = {
-            id(layer.weight): layer.weight for layer in (model.get_input_embeddings(), model.get_output_embeddings())
-        }  # type: ignore[operator]
+        weights = {id(layer.weight): layer.weight for layer in (model.get_input_embeddings(), model.get_output_embeddings())}  # type: ignore[operator]
         means = [weight.detach().float().mean(dim=0) for weight in weights.values()]
         tokenizer.add_special_tokens({"extra_special_tokens": [REPLAY_TOKEN]}, replace_extra_special_tokens=False)
         self.replay_token_id = int(tokenizer.convert_tokens_to_ids(REPLAY_TOKEN))
