@@ -103,7 +103,7 @@ def continue_sequences(
                 input_ids=tokens,
                 attention_mask=mask if padded else None,
                 position_ids=positions,
-                past_key_values=cache,
+                cache=cache,
                 use_cache=True,
             )
             chosen = pick(model.head(output.last_hidden_state[:, -1]), rows, step)
