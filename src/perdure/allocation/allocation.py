@@ -39,6 +39,7 @@ class Allocation:
             inject_adapter_in_model(config, model.model)
         except ValueError as error:
             raise InputError(f"adapter.targets: {targets} are not linear layers of {model.loaded.name} ({error}).") from error
+        model.model.eval()  # the new layers' dropout too
         # Only linear layers (GPT-2's Conv1D included) carry B A in the form that merging and the anchors assume.
         self.layers: dict[str, LoraLayer] = {
             name: module for name, module in model.model.named_modules() if isinstance(module, LoraLayer)

@@ -54,7 +54,7 @@ def answer_questions(
     -------
     Answers in the order of the questions, the same for every batch size (up to ties of two tokens within rounding).
     """
-    begun = _greedy_up_to_difference(model, questions, batch_size)
+    begun = [tokens[:max_new_tokens] for tokens in _greedy_up_to_difference(model, questions, batch_size)]
     answers: list[Answer | None] = [
         _judge(model, question, tokens, text_format, rule, max_new_tokens)
         for question, tokens in zip(questions, begun, strict=True)

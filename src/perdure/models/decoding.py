@@ -47,16 +47,17 @@ class NucleusSampler:
 
     def __call__(self, logits: Tensor, rows: Sequence[int], step: int) -> Tensor:
         logits = logits.index_fill(1, torch.tensor(self._banned, dtype=torch.long, device=logits.device), float("-inf"))
-        probability, token = (logits / self._temperature).softmax(dim=-1).sort(dim=-1, descending=True)
-        # The nucleus is the shortest prefix whose mass reaches top_p: a token is in it when less stands before it.
-        upto = probability.double().cumsum(dim=-1)
-        nucleus = upto - probability < self._top_p
-        upto = upto.masked_fill(~nucleus, float("inf"))
-        mass = (probability * nucleus).double().sum(dim=-1, keepdim=True)
+        probability = (logits / self._temperature).softmax(dim=-1).double()
+        # The nucleus is the shortest list of likeliest tokens whose mass reaches top_p: a token is in it when less than
+        # top_p stands before it.
+        ordered, token = probability.sort(dim=-1, descending=True)
+        outside = ordered.cumsum(dim=-1) - ordered >= self._top_p
+        probability = probability.masked_fill(outside.gather(1, token.argsort(dim=-1)), 0.0)
+        # Inverse of the cumulative distribution in vocabulary order, where rounding can't swap two tokens' places; a token
+        # outside the nucleus adds nothing and so is never the first to pass the mark.
+        upto = probability.cumsum(dim=-1)
         uniform = self._uniform[list(rows), step].to(logits.device).unsqueeze(1)
-        # Inverse of the cumulative distribution; rounding must not lead past the nucleus.
-        place = torch.searchsorted(upto, uniform * mass).minimum(nucleus.sum(dim=-1, keepdim=True) - 1)
-        return token.gather(1, place).squeeze(1)
+        return torch.searchsorted(upto, uniform * upto[:, -1:], right=True).squeeze(1)
 
 
 @torch.no_grad()

@@ -17,6 +17,7 @@ DASHES = ("solid", "dash", "dot", "dashdot")
 NUMBERS_IN_CELLS = 12  # tasks up to which the heat map shows each score
 DARK_CELLS = 45  # per cent below which a cell is so dark that its number is white
 STEPS_SHOWN = 600  # points of a training curve
+LEGEND = {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "xanchor": "left"}  # above: no axis title to meet
 
 Plot = dict[str, Any]
 
@@ -36,7 +37,7 @@ def even_ticks(largest: int) -> list[int]:
     if largest <= NUMBERS_IN_CELLS:
         return list(range(1, largest + 1))
     step = next(
-        step for power in range(len(str(largest))) for step in (5 * 10**power, 10 ** (power + 1)) if step * 8 >= largest
+        step for power in range(len(str(largest))) for step in (5 * 10**power, 10 ** (power + 1)) if step * 10 >= largest
     )
     return [1, *range(step, largest + 1, step)]
 
@@ -190,7 +191,7 @@ def decay_curves(methods: Sequence[MethodResult]) -> Plot:
             },
             "showlegend": True,
             "yaxis": {"title": {"text": "% still answered right"}, "range": [-2, 102], "zeroline": False},
-            "legend": {"orientation": "h", "yanchor": "top", "y": -0.2, "x": 0, "xanchor": "left"},
+            "legend": LEGEND,
         },
         "x_axes": axes,
     }
@@ -230,7 +231,7 @@ def training_curves(run: RunResult) -> Plot:
             "xaxis": {"title": {"text": "training step"}, "anchor": "y2", "zeroline": False},
             "yaxis": {"title": {"text": "loss"}, "type": "log", "domain": [0.54, 1], "exponentformat": "power"},
             "yaxis2": {"title": {"text": "gradient norm"}, "type": "log", "domain": [0, 0.46], "exponentformat": "power"},
-            "legend": {"orientation": "h", "yanchor": "top", "y": -0.16, "x": 0, "xanchor": "left"},
+            "legend": LEGEND,
         },
     }
 

@@ -108,14 +108,13 @@ def headline(methods: Sequence[MethodResult]) -> str:
     assert final is not None
     if len(methods) == 1 and len(best.runs) == 1:
         diag = best.over_seeds.diagonal
-        new = f"; right after learning each task it was {percent(diag.mean)} %" if diag else ""
-        return (
-            f"After {plural(best.tasks, 'task')} this learner still answers {percent(final.mean)} % of all it was taught{new}."
-        )
-    said = f"After {plural(best.tasks, 'task')} {best.name} still answers {percent(final.mean)} % of all it was taught"
+        new = f"; right after learning each task it was {percent(diag.mean)}\u00a0%" if diag else ""
+        kept = f"After {plural(best.tasks, 'task')} this learner still answers {percent(final.mean)}\u00a0%"
+        return f"{kept} of all it was taught{new}."
+    said = f"After {plural(best.tasks, 'task')} {best.name} still answers {percent(final.mean)}\u00a0% of all it was taught"
     if worst is not best and worst.over_seeds.final:
         after = "" if worst.tasks == best.tasks else f" after {plural(worst.tasks, 'task')}"
-        said += f", and {worst.name} {percent(worst.over_seeds.final.mean)} %{after}"
+        said += f", and {worst.name} {percent(worst.over_seeds.final.mean)}\u00a0%{after}"
     seeds = {len(method.runs) for method in known}
     return f"{said} (mean of {plural(seeds.pop(), 'seed')})." if len(seeds) == 1 else f"{said} (means over seeds)."
 
