@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from perdure.models.batches import Batch, collate
 from perdure.models.loading import LoadedModel
 from perdure.models.vocabulary import OutputHead, decoder_of
+from perdure.randomness import seeded
 
 REPLAY_TOKEN = "<|replay_token|>"
 
@@ -66,7 +67,8 @@ class LanguageModel:
         tokenizer.add_special_tokens({"extra_special_tokens": [REPLAY_TOKEN]}, replace_extra_special_tokens=False)
         self.replay_token_id = int(tokenizer.convert_tokens_to_ids(REPLAY_TOKEN))
         if self.replay_token_id >= len(next(iter(weights.values()))):
-            model.resize_token_embeddings(self.replay_token_id + 1, mean_resizing=False)  # type: ignore[operator]
+            with seeded(0, "replay token"):  # Transformers draws the new row before it is set below
+                model.resize_token_embeddings(self.replay_token_id + 1, mean_resizing=False)  # type: ignore[operator]
         for layer, mean in zip((model.get_input_embeddings(), model.get_output_embeddings()), means, strict=False):  # type: ignore[operator]
             layer.weight.requires_grad_(False)
             layer.weight[self.replay_token_id] = mean.to(layer.weight.dtype)
