@@ -1,6 +1,6 @@
 """A process that learns a stream and kills itself (SIGKILL) at a named moment; run by test_kill_and_resume.py.
 
-    python run_and_die.py DIRECTORY METHOD [MOMENT]
+python run_and_die.py DIRECTORY METHOD [MOMENT]
 """
 
 import os
@@ -51,6 +51,20 @@ class DeadlyProgress(Progress):
         yield advance
 
 
+def arm(learner: Learner, moment: str) -> None:
+    """Set the traps that aren't stages: half of the layers merged, and the state written but not yet renamed."""
+    delta, forced, merged = learner._allocation.delta, state.force_to_disk, []
+    if moment == "merging":
+
+        def deadly_delta(layer):  # type: ignore[no-untyped-def]
+            merged.append(layer)
+            return delta(layer) if len(merged) < 3 else die()
+
+        learner._allocation.delta = deadly_delta  # type: ignore[method-assign]
+    if moment == "saving":
+        state.force_to_disk = lambda path: die() if path.name == "0002.partial" else forced(path)
+
+
 def main(directory: Path, method: str, moment: str) -> None:
     progress = DeadlyProgress(moment)
     if (directory / "learner.json").exists():
@@ -58,21 +72,16 @@ def main(directory: Path, method: str, moment: str) -> None:
     else:
         settings = LearnerSettings.model_validate({"method": method, **SETTINGS})
         learner = Learner.create(directory, model="random-tiny", settings=settings, seed=3, progress=progress, device="cpu")
-    for task in symbol_stream(tasks=3, items=6, seed=4).tasks[learner.tasks_learnt :]:
-        progress.task = learner.tasks_learnt + 1
-        if progress.task == 2 and moment == "merging":
-            kept, seen = learner._allocation.delta, []
-
-            def delta(layer):  # type: ignore[no-untyped-def]
-                seen.append(layer)
-                return kept(layer) if len(seen) < 3 else die()
-
-            learner._allocation.delta = delta  # type: ignore[method-assign]
-        if progress.task == 2 and moment == "saving":
-            forced = state.force_to_disk
-            state.force_to_disk = lambda path: die() if path.name == "0002.partial" else forced(path)
-        learner.learn(task)
-        learner.evaluate()
+    stream = symbol_stream(tasks=3, items=6, seed=4)
+    while (learnt := learner.tasks_learnt) < len(stream) or learner.directory.row(learnt) is None:
+        progress.task = learnt
+        if learnt and learner.directory.row(learnt) is None:
+            learner.evaluate()
+            continue
+        progress.task = learnt + 1
+        if progress.task == 2:
+            arm(learner, moment)
+        learner.learn(stream[learnt])
 
 
 if __name__ == "__main__":

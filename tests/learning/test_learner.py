@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from tests.conftest import quick_settings
 
 from perdure.errors import InputError, PerdureError
 from perdure.learning import learner as learner_module
 from perdure.learning.learner import Learner
 from perdure.tasks import Item, Task, TaskStream
-from tests.conftest import quick_settings
 
 
 def make(directory: Path, method: str = "replay+merge", **sections: dict) -> Learner:
@@ -130,7 +130,7 @@ def test_non_finite_loss_leaves_the_learner_as_it_was(tmp_path: Path, stream: Ta
     learner.learn(stream[0])
     probe = learner.model.batch([learner._texts.prompt("abc")], [0])
     before = learner._logits(probe)
-    name, parameter = next(iter(learner._allocation.parameters.items()))
+    parameter = next(iter(learner._allocation.parameters.values()))
     learner._allocation.begin_task = lambda number: parameter.data.fill_(float("nan"))  # type: ignore[method-assign]
     learner._allocation._previous = {}  # type: ignore[attr-defined]
     with pytest.raises(PerdureError, match=r"not finite at step 1 .*learning_rate"):

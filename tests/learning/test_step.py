@@ -103,9 +103,7 @@ def test_gradient_and_terms_equal_the_dense_objective(scene: Scene, measure: boo
 
 def test_measured_gradient_norms(scene: Scene) -> None:
     expected = torch.stack([g.norm() for g in scene.gradient(0.25 * scene.dense_sft())]).norm()
-    record = training_step(
-        scene.model, scene.batch, scene.anchors, scene.parameters, scene.optimiser, clip=1e9, measure=True
-    )
+    record = training_step(scene.model, scene.batch, scene.anchors, scene.parameters, scene.optimiser, clip=1e9, measure=True)
     assert record.gradient_norm["sft"] == pytest.approx(float(expected), rel=1e-3)
 
 
@@ -134,9 +132,7 @@ def _chain(first, rest):  # type: ignore[no-untyped-def]
 
 def test_first_task_has_no_anchor(model: LanguageModel) -> None:
     scene = Scene(model, number=1)
-    record = training_step(
-        scene.model, scene.batch, scene.anchors, scene.parameters, scene.optimiser, clip=1.0, measure=True
-    )
+    record = training_step(scene.model, scene.batch, scene.anchors, scene.parameters, scene.optimiser, clip=1.0, measure=True)
     assert set(record.loss) == {"sft"}
     assert record.weight["sft"] == 1.0
 

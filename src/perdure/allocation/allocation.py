@@ -36,7 +36,8 @@ class Allocation:
             r=adapter.rank, lora_alpha=adapter.alpha, lora_dropout=adapter.dropout, target_modules=targets, bias="none"
         )
         try:
-            inject_adapter_in_model(config, model.model)
+            with seeded(seed, "injection"):  # PEFT draws factors here that begin_task draws again
+                inject_adapter_in_model(config, model.model)
         except ValueError as error:
             raise InputError(f"adapter.targets: {targets} are not linear layers of {model.loaded.name} ({error}).") from error
         model.model.eval()  # the new layers' dropout too
@@ -85,7 +86,7 @@ class Allocation:
     def delta(self, layer: LoraLayer) -> Tensor:
         """(alpha/rank) B A of one layer in float32, shaped as the layer's weight."""
         with torch.no_grad():
-            return layer.get_delta_weight(ADAPTER)  # type: ignore[no-any-return]
+            return layer.get_delta_weight(ADAPTER)
 
     def enable(self, enabled: bool) -> None:
         """Switch the adapter on or off in every layer."""

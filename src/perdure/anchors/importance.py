@@ -24,21 +24,19 @@ class ImportanceAnchor(Anchor):
 
     def __init__(self, name: str, weight: float) -> None:
         self._name, self._weight = name, weight
-        self._parameters: list[Parameter] = []
+        self._parameters: Mapping[str, Parameter] = {}
         self.importance: dict[str, Tensor] = {}  # Ω: float32, shaped as the parameters; empty before the first task's end
         self.reference: dict[str, Tensor] = {}  # ϑ*
 
     def begin_task(self, task: TaskContext) -> None:
-        self._parameters = list(task.parameters.values())
+        self._parameters = task.parameters
 
     def weight_loss(self) -> Term | None:
         if not self.importance:
             return None
         penalty = sum(
-            (importance * (parameter - reference).square()).sum()
-            for parameter, importance, reference in zip(
-                self._parameters, self.importance.values(), self.reference.values(), strict=True
-            )
+            (self.importance[name] * (parameter - self.reference[name]).square()).sum()
+            for name, parameter in self._parameters.items()
         )
         assert isinstance(penalty, Tensor)
         return Term(self._name, self._weight, penalty)
@@ -76,7 +74,7 @@ class SynapticIntelligenceAnchor(ImportanceAnchor):
 
     def begin_task(self, task: TaskContext) -> None:
         super().begin_task(task)
-        self._start = [parameter.detach().clone() for parameter in self._parameters]
+        self._start = [parameter.detach().clone() for parameter in self._parameters.values()]
         self._path = [torch.zeros_like(value) for value in self._start]  # ω
         self._gradient: list[Tensor] = []
         self._before: list[Tensor] = []
@@ -85,11 +83,11 @@ class SynapticIntelligenceAnchor(ImportanceAnchor):
         return True
 
     def after_fitting_gradient(self) -> None:
-        self._gradient = [p.grad.clone() if p.grad is not None else torch.zeros_like(p) for p in self._parameters]
-        self._before = [parameter.detach().clone() for parameter in self._parameters]
+        self._gradient = [p.grad.clone() if p.grad is not None else torch.zeros_like(p) for p in self._parameters.values()]
+        self._before = [parameter.detach().clone() for parameter in self._parameters.values()]
 
     def after_step(self) -> None:
-        step = torch._foreach_sub([parameter.detach() for parameter in self._parameters], self._before)
+        step = torch._foreach_sub([parameter.detach() for parameter in self._parameters.values()], self._before)
         torch._foreach_addcmul_(self._path, self._gradient, step, value=-1.0)
 
     def end_task(self, task: TaskContext) -> None:

@@ -23,7 +23,7 @@ class Teacher:
         self._task = task
         self._kept: list[Tensor] | None = None
         model = task.model
-        width = model.model.config.get_text_config().hidden_size  # type: ignore[union-attr, operator]
+        width = model.model.config.get_text_config().hidden_size
         predictions = sum(len(sequence) - 1 for sequence in sequences)
         if predictions * width * model.dtype.itemsize <= budget:
             self._kept = self._run_once(sequences)

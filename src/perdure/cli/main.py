@@ -28,7 +28,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, 
 Device = Annotated[str | None, typer.Option(help="cpu, cuda, mps; by default what the machine has.")]
 Trackers = Annotated[
     list[str] | None,
-    typer.Option("--track", help="tensorboard, wandb or mlflow; may be repeated. 'none' for none. Default: tensorboard if installed."),
+    typer.Option("--track", help="tensorboard (default where installed), wandb, mlflow or none; may repeat."),
 ]
 
 
@@ -91,15 +91,15 @@ def init(
         trust_remote_code=trust_remote_code,
     )
     out.print(f"Made {directory}: {model} learning by {learner.method.name}.")
-    _next(f"perdure learn {directory} facts.jsonl", "one JSON object a line: {\"question\": …, \"answer\": …}")
+    _next(f"perdure learn {directory} facts.jsonl", 'one JSON object a line: {"question": …, "answer": …}')
 
 
 @app.command()
 def learn(
     directory: Directory,
-    facts: Annotated[list[Path], typer.Argument(help="JSONL files of questions and answers; each is one task.", show_default=False)],
+    facts: Annotated[list[Path], typer.Argument(help="JSONL files of questions and answers, a task each.", show_default=False)],
     name: Annotated[str | None, typer.Option(help="The task's name; by default the file's.")] = None,
-    ask: Annotated[str, typer.Option("--evaluate", help="What to ask afterwards: new (this task's questions), all, none.")] = "new",
+    ask: Annotated[str, typer.Option("--evaluate", help="What to ask then: new (this task's questions), all, none.")] = "new",
     device: Device = None,
     track: Trackers = None,
     quiet: Quiet = False,
@@ -229,8 +229,8 @@ def status(directory: Directory, as_json: AsJson = False) -> None:
 
 @app.command()
 def run(
-    spec: Annotated[str, typer.Argument(help="An experiment's YAML file, or the name of one that comes with perdure.", show_default=False)],
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Directory for the results; by default results/NAME.")] = None,
+    spec: Annotated[str, typer.Argument(help="An experiment's YAML file, or the name of a packaged one.", show_default=False)],
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="For the results; by default results/NAME.")] = None,
     seed: Annotated[list[int] | None, typer.Option(help="Seeds instead of the file's; may be repeated.")] = None,
     device: Device = None,
     track: Trackers = None,

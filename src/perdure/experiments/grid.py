@@ -1,7 +1,7 @@
 """Running an experiment: each method with each seed learns the stream and is asked everything after every task.
 
-    OUTPUT/experiment.json                 the experiment as resolved
-    OUTPUT/runs/<label>/seed-<n>/          one run, a learner's directory
+OUTPUT/experiment.json                 the experiment as resolved
+OUTPUT/runs/<label>/seed-<n>/          one run, a learner's directory
 """
 
 import json

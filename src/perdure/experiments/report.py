@@ -8,8 +8,7 @@ from perdure.errors import InputError
 from perdure.learning.directory import LearnerDirectory
 from perdure.reporting import RunResult, write_report
 from perdure.reporting.results import by_method
-from perdure.reporting.wording import percent
-from perdure.retention.measures import Spread
+from perdure.reporting.wording import NOT_DEFINED
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -35,8 +34,7 @@ def report_directory(directory: str | Path, *, command: str | None = None) -> di
     if record.is_file():
         about = json.loads(record.read_text(encoding="utf-8"))
         runs = load_runs(path)
-        stream = f"{about['stream']}: {about['tasks']} tasks"
-        written = write_report(runs, path / "report.html", path.resolve().name, stream=stream, command=command)
+        written = write_report(runs, path / "report.html", path.resolve().name, stream=about["stream"], command=command)
     else:
         run = RunResult.load(path)
         warnings = _superseded(LearnerDirectory.open(path))
@@ -66,21 +64,16 @@ def summary_table(directory: Path) -> "Table":
 
     methods = by_method(load_runs(directory))
     seeds = max(len(method.runs) for method in methods)
-    table = Table("method", "Final", "Diag", "Forget", "half-life", "seconds", "seeds")
+    table = Table("method", "Final %", "Diag %", "Forget %", "half-life", "seconds", "seeds")
     if seeds > 1:
         table.title = "mean ± sample standard deviation over seeds"
     for method in methods:
         over_seeds = method.over_seeds
-        cells = [_spread(spread) for spread in (over_seeds.final, over_seeds.diagonal, over_seeds.forgetting)]
+        measured = (over_seeds.final, over_seeds.diagonal, over_seeds.forgetting)
         seconds = sum(run.total("seconds") for run in method.runs) / len(method.runs)
+        cells = [spread.percent() if spread else NOT_DEFINED for spread in measured]
         table.add_row(method.name, *cells, over_seeds.half_life_text, f"{seconds:.0f}", str(len(method.runs)))
     return table
-
-
-def _spread(spread: Spread | None) -> str:
-    if spread is None:
-        return percent(None)
-    return percent(spread.mean) + ("" if spread.std is None else f" ± {100 * spread.std:.1f}")
 
 
 def _superseded(directory: LearnerDirectory) -> list[str]:

@@ -154,7 +154,7 @@ class LearnerDirectory:
 
     def costs(self, number: int) -> dict[str, Any]:
         """What task ``number`` took."""
-        return self._read(f"costs/{number:04d}.json")  # type: ignore[no-any-return]
+        return self._read(f"costs/{number:04d}.json")
 
     def log(self, number: int) -> Path:
         """The file of a task's training log."""

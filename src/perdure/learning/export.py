@@ -111,7 +111,7 @@ def _save(
         for name, weight in allocation.dense_weights():
             weights[name].copy_(weight)
     plain.model.to(dtype)
-    plain.model.save_pretrained(folder)  # type: ignore[operator]
+    plain.model.save_pretrained(folder)
     plain.tokenizer.save_pretrained(folder)
 
 

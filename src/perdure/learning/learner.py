@@ -243,7 +243,7 @@ class Learner:
             for step in range(1, steps + 1):
                 batch = self.model.batch(context.texts, next(order))
                 measure = step == 1 or step == steps or step % MEASURE_EVERY == 0
-                rate = schedule.get_last_lr()[0]
+                rate = float(schedule.get_last_lr()[0])
                 record = training_step(self.model, batch, anchors, parameters, optimiser, clip=training.clip, measure=measure)
                 schedule.step()
                 self._check_finite(record, report.name, step)

@@ -55,27 +55,25 @@ def answer_questions(
     Answers in the order of the questions, the same for every batch size (up to ties of two tokens within rounding).
     """
     begun = [tokens[:max_new_tokens] for tokens in _greedy_up_to_difference(model, questions, batch_size)]
-    answers: list[Answer | None] = [
-        _judge(model, question, tokens, text_format, rule, max_new_tokens)
-        for question, tokens in zip(questions, begun, strict=True)
-    ]
-    open_rows = [row for row, answer in enumerate(answers) if answer is None]
+
+    def judge(row: int, new_tokens: Sequence[int]) -> Answer | None:
+        return _judge(model, questions[row], [*begun[row], *new_tokens], text_format, rule, max_new_tokens)
+
+    verdicts = {row: judge(row, ()) for row in range(len(questions))}
+    open_rows = [row for row, verdict in verdicts.items() if verdict is None]
     advance(len(questions) - len(open_rows))
-
-    def settled(place: int, new_tokens: list[int]) -> bool:
-        row = open_rows[place]
-        answers[row] = _judge(model, questions[row], [*begun[row], *new_tokens], text_format, rule, max_new_tokens)
-        return answers[row] is not None
-
-    continue_sequences(
+    continuations = continue_sequences(
         model,
         [[*questions[row].prompt, *begun[row]] for row in open_rows],
         pick=greedy,
-        finished=settled,
+        finished=lambda place, new_tokens: judge(open_rows[place], new_tokens) is not None,
         max_new_tokens=max_new_tokens,
         batch_size=batch_size,
         advance=advance,
     )
+    verdicts |= {row: judge(row, new) for row, new in zip(open_rows, continuations, strict=True)}
+    answers = [verdicts[row] for row in range(len(questions))]
+    assert all(answer is not None for answer in answers)
     return [answer for answer in answers if answer is not None]
 
 

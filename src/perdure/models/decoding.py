@@ -97,7 +97,7 @@ def continue_sequences(
             mask[place, longest - len(prefixes[row]) :] = 1
         tokens, mask = tokens.to(model.device), mask.to(model.device)
         padded = not bool(mask.all())
-        cache = DynamicCache(config=model.model.config)  # type: ignore[arg-type]
+        cache = DynamicCache(config=model.model.config)
         for step in range(max_new_tokens):
             positions = mask.cumsum(dim=1).sub(1).clamp(min=0)[:, -tokens.shape[1] :]
             output = model.decoder(

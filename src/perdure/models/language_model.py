@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +20,7 @@ class LanguageModel:
 
     def __init__(self, loaded: LoadedModel) -> None:
         self.loaded = loaded
-        self.model: nn.Module = loaded.model
+        self.model: Any = loaded.model  # a PreTrainedModel, whose decoder, head and tokens differ by family
         self.tokenizer = loaded.tokenizer
         self.device: torch.device = loaded.device
         self.dtype: torch.dtype = loaded.dtype
@@ -49,7 +50,7 @@ class LanguageModel:
     def hidden_at_predictions(self, batch: Batch) -> Tensor:
         """Last hidden states at every position that predicts a target, [n, width]; ``batch`` on the model's device."""
         output = self.decoder(input_ids=batch.input_ids, use_cache=False)
-        return output.last_hidden_state[batch.predicts]  # type: ignore[no-any-return]
+        return output.last_hidden_state[batch.predicts]
 
     def batch(self, sequences: Sequence[Sequence[int]], index: Sequence[int]) -> Batch:
         """The named sequences as one batch on the model's device."""
@@ -62,14 +63,14 @@ class LanguageModel:
         untied head's new row is the mean of its rows too.
         """
         model, tokenizer = self.model, self.tokenizer
-        weights = {id(layer.weight): layer.weight for layer in (model.get_input_embeddings(), model.get_output_embeddings())}  # type: ignore[operator]
+        weights = {id(layer.weight): layer.weight for layer in (model.get_input_embeddings(), model.get_output_embeddings())}
         means = [weight.detach().float().mean(dim=0) for weight in weights.values()]
         tokenizer.add_special_tokens({"extra_special_tokens": [REPLAY_TOKEN]}, replace_extra_special_tokens=False)
         self.replay_token_id = int(tokenizer.convert_tokens_to_ids(REPLAY_TOKEN))
         if self.replay_token_id >= len(next(iter(weights.values()))):
             with seeded(0, "replay token"):  # Transformers draws the new row before it is set below
-                model.resize_token_embeddings(self.replay_token_id + 1, mean_resizing=False)  # type: ignore[operator]
-        for layer, mean in zip((model.get_input_embeddings(), model.get_output_embeddings()), means, strict=False):  # type: ignore[operator]
+                model.resize_token_embeddings(self.replay_token_id + 1, mean_resizing=False)
+        for layer, mean in zip((model.get_input_embeddings(), model.get_output_embeddings()), means, strict=False):
             layer.weight.requires_grad_(False)
             layer.weight[self.replay_token_id] = mean.to(layer.weight.dtype)
-        self.head = replace(self.head, linear=model.get_output_embeddings())  # type: ignore[operator]
+        self.head = replace(self.head, linear=model.get_output_embeddings())

@@ -8,6 +8,7 @@ are exact; peak memory is that of one chunk.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -42,7 +43,7 @@ class OutputHead:
         return weight.shape[0]
 
     @classmethod
-    def of(cls, model: nn.Module, probe: Tensor) -> "OutputHead":
+    def of(cls, model: Any, probe: Tensor) -> "OutputHead":
         """Read the head of a Hugging Face causal LM and prove it on a probe.
 
         Parameters
@@ -54,11 +55,11 @@ class OutputHead:
         ------
         InputError: decoder and head, applied one after the other, don't reproduce the model's own logits.
         """
-        config = model.config.get_text_config()  # type: ignore[union-attr, operator]
+        config = model.config.get_text_config()
         multiplier = getattr(config, "logit_scale", None) or 1.0
         if scaling := getattr(config, "logits_scaling", None):
             multiplier = 1.0 / scaling
-        head = cls(model.get_output_embeddings(), multiplier, getattr(config, "final_logit_softcapping", None))  # type: ignore[operator]
+        head = cls(model.get_output_embeddings(), multiplier, getattr(config, "final_logit_softcapping", None))
         with torch.no_grad():
             hidden = decoder_of(model)(input_ids=probe, use_cache=False).last_hidden_state
             own = model(input_ids=probe, use_cache=False).logits.float()
@@ -71,16 +72,16 @@ class OutputHead:
         return head
 
 
-def decoder_of(model: nn.Module) -> nn.Module:
+def decoder_of(model: Any) -> nn.Module:
     """The part of a Hugging Face causal LM below its head; its output has ``last_hidden_state``."""
-    return getattr(model, model.base_model_prefix)  # type: ignore[no-any-return, arg-type]
+    return getattr(model, model.base_model_prefix)
 
 
 class _ChunkedLoss(torch.autograd.Function):
     """Σ over rows of a loss of their logits; the gradient for the hidden states is formed in the forward pass."""
 
     @staticmethod
-    def forward(  # type: ignore[override]
+    def forward(
         ctx: torch.autograd.function.FunctionCtx,
         hidden: Tensor,
         head: OutputHead,
@@ -107,7 +108,7 @@ class _ChunkedLoss(torch.autograd.Function):
         return total
 
     @staticmethod
-    def backward(ctx, outer):  # type: ignore[no-untyped-def, override]
+    def backward(ctx: Any, outer: Tensor) -> tuple[Tensor, None, None]:
         (gradient,) = ctx.saved_tensors
         return gradient * outer, None, None
 
@@ -134,7 +135,7 @@ def token_nll(hidden: Tensor, targets: Tensor, head: OutputHead) -> Tensor:
             logits.scatter_add_(1, target, torch.full_like(normaliser, -1.0))
         return loss
 
-    return _ChunkedLoss.apply(hidden, head, loss_and_gradient) / len(targets)  # type: ignore[no-any-return]
+    return _ChunkedLoss.apply(hidden, head, loss_and_gradient) / len(targets)
 
 
 def soft_target_kl(student: Tensor, teacher: Tensor, head: OutputHead, temperature: float) -> Tensor:
@@ -162,4 +163,4 @@ def soft_target_kl(student: Tensor, teacher: Tensor, head: OutputHead, temperatu
         return loss
 
     total = _ChunkedLoss.apply(student, head, loss_and_gradient)
-    return total * (temperature**2 / len(student))  # type: ignore[no-any-return]
+    return total * (temperature**2 / len(student))
