@@ -24,7 +24,7 @@ from perdure.learning.export import export_model
 from perdure.learning.state import commit_state, read_state
 from perdure.learning.step import StepRecord, training_step
 from perdure.learning.texts import Texts
-from perdure.learning.tracking import Tracking
+from perdure.learning.tracking import Tracking, check_trackers
 from perdure.methods import Method
 from perdure.models.answering import Question, answer_questions
 from perdure.models.batches import minibatches
@@ -112,7 +112,7 @@ class Learner:
         InputError: the directory is in use, or the model can't be loaded or adapted.
         """
         settings = settings or LearnerSettings()
-        Method.parse(settings.method)
+        check_trackers(trackers)
         path = Path(directory)
         refuse_used(path)
         loaded = load_model(model, device=device, dtype=dtype, revision=revision, trust_remote_code=trust_remote_code)
@@ -145,6 +145,7 @@ class Learner:
         ------
         InputError: no learner is there, it is damaged, or its model has changed since.
         """
+        check_trackers(trackers)
         files = LearnerDirectory.open(Path(directory))
         about = files.description
         loaded = load_model(

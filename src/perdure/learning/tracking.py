@@ -3,35 +3,40 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from perdure.errors import InputError
+from perdure.errors import InputError, nearest
 from perdure.learning.step import StepRecord
+
+PROJECT = "perdure"
+
+
+def check_trackers(names: Sequence[str]) -> None:
+    """Raise InputError unless every tracker is known to Accelerate and its package is installed."""
+    if not names:
+        return
+    from accelerate.tracking import get_available_trackers
+    from accelerate.utils import LoggerType
+
+    known = [str(name) for name in LoggerType.list() if name != "all"]
+    installed = {tracker.value for tracker in get_available_trackers()}
+    for name in names:
+        if name not in known:
+            raise InputError(f"tracker {name!r} is unknown; {nearest(name, known)}")
+        if name not in installed:
+            raise InputError(f"tracker {name!r} needs its package; install it with `pip install {name}`.")
 
 
 class Tracking:
-    """A run in each named tracker; with no name it does nothing."""
+    """A run in each named tracker; with no name it does nothing. TensorBoard's files go to ``tensorboard/`` in the directory."""
 
     def __init__(self, names: Sequence[str], directory: Path, *, steps_before: int) -> None:
-        """steps_before: training steps of the earlier tasks, so that one run shows a learner's whole life.
-
-        Raises
-        ------
-        InputError: a tracker is unknown or its package isn't installed.
-        """
+        """steps_before: training steps of the earlier tasks, so that one run shows a learner's whole life."""
         self._steps_before = steps_before
         self._accelerator = None
-        if not names:
-            return
-        from accelerate import Accelerator
+        if names:
+            from accelerate import Accelerator
 
-        try:
-            self._accelerator = Accelerator(cpu=True, log_with=list(names), project_dir=directory)
-        except ValueError as error:
-            raise InputError(f"tracker {', '.join(names)}: {error}; known: tensorboard, wandb, mlflow.") from error
-        if missing := set(names) - {
-            tracker if isinstance(tracker, str) else tracker.name for tracker in self._accelerator.log_with
-        }:
-            raise InputError(f"the package of tracker {', '.join(sorted(missing))} is not installed; install it with pip.")
-        self._accelerator.init_trackers(directory.name)
+            self._accelerator = Accelerator(cpu=True, log_with=list(names), project_dir=directory / "tensorboard")
+            self._accelerator.init_trackers(PROJECT, init_kwargs={"wandb": {"name": directory.name}})
 
     def log(self, record: StepRecord, learning_rate: float, step: int) -> None:
         """Log one measured step of the current task."""

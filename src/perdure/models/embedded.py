@@ -111,6 +111,7 @@ def convert_gguf(gguf: Path, folder: Path) -> None:
     with filelock.FileLock(folder.with_name(f".{folder.name}.lock")):
         if (folder / "config.json").is_file():
             return
+        # Transformers' GGUF reader draws a bar of its own that its switches don't reach.
         loaded = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.float32)
         config = loaded.config
         if hasattr(config, "quantization_config"):

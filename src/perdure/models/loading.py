@@ -70,12 +70,12 @@ def load_model(
     InputError: there is no such model, it isn't a causal LM, it is quantised, or its weights aren't safetensors.
     """
     hardware = Hardware.choose(device, dtype)
-    if name_or_path in EMBEDDED:
-        source = EMBEDDED[name_or_path]()
-    else:
-        source = Source(name_or_path, "local folder" if Path(name_or_path).is_dir() else "Hugging Face hub")
     options = {"revision": revision, "trust_remote_code": trust_remote_code}
     with _quiet():
+        if name_or_path in EMBEDDED:
+            source = EMBEDDED[name_or_path]()
+        else:
+            source = Source(name_or_path, "local folder" if Path(name_or_path).is_dir() else "Hugging Face hub")
         if source.config is not None:
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(0)
