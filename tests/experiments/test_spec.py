@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from perdure.errors import InputError
-from perdure.experiments.spec import Experiment, JsonlStream, find_experiment, load_experiment, load_recipe, recipe_folder
+from perdure.experiments.spec import Experiment, find_experiment, load_experiment, load_recipe, recipe_folder
+from perdure.experiments.streams import JsonlStream
 from perdure.experiments.yaml_source import read_yaml
 from perdure.methods import Method
 from perdure.settings import LearnerSettings

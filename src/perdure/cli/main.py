@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from perdure.cli.progress import TerminalProgress
+from perdure.cli.tasks import app as tasks_app
 from perdure.errors import InputError, PerdureError
 
 out, err = Console(soft_wrap=True, highlight=False), Console(stderr=True)
@@ -21,6 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
+app.add_typer(tasks_app, name="tasks")
 
 Directory = Annotated[Path, typer.Argument(help="The learner's directory.", show_default=False)]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, only the result.")]

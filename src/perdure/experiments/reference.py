@@ -5,7 +5,8 @@ from typing import Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from perdure.experiments.spec import Experiment, JsonlStream, MethodEntry, SymbolStream
+from perdure.experiments.spec import Experiment, MethodEntry
+from perdure.experiments.streams import FactsStream, FolderStream, JsonlStream, RealStream, SymbolStream
 from perdure.settings import LearnerSettings, Sections, Settings
 
 _BEGINNING = """\
@@ -40,7 +41,10 @@ def settings_page() -> str:
         _table("Experiment", "What an experiment has beside the sections.", own),
         _table("An entry of `methods`", "Or the method's name alone. Any section beside it holds for this entry only.", entry),
         _section("`stream`, kind symbol", SymbolStream),
+        _section("`stream`, kind facts", FactsStream),
+        _section("`stream`, kind real", RealStream),
         _section("`stream`, kind jsonl", JsonlStream),
+        _section("`stream`, kind folder", FolderStream),
         *(_section(f"`{name}`", type(field.default)) for name, field in Sections.model_fields.items()),
     ]
     return "\n".join(parts)

@@ -21,75 +21,26 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import Field, ValidationInfo, field_validator, model_serializer, model_validator
+from pydantic import Field, field_validator, model_serializer, model_validator
 
 from perdure.errors import InputError, nearest
+from perdure.experiments.streams import AnyStream, NonEmpty, Seed, printable
 from perdure.experiments.validation import validate
-from perdure.experiments.yaml_source import nearest_file, read_yaml
+from perdure.experiments.yaml_source import read_yaml
 from perdure.methods import Method
-from perdure.settings import LearnerSettings, Positive, Sections, Settings, canonical_method
-from perdure.tasks import TaskStream, read_jsonl, symbol_stream
-from perdure.tasks.symbol import SYMBOLS
+from perdure.settings import LearnerSettings, Sections, Settings, canonical_method
+from perdure.tasks import TaskStream
 
-NonEmpty = Annotated[str, Field(min_length=1)]
-Seed = Annotated[int, Field(ge=0, lt=2**63, strict=True)]
-KeyLength = Annotated[int, Field(gt=0, le=64, strict=True)]
-
-_SECTION_OF = {"replay": "replay", "sd": "distillation", "si": "si", "ewc": "ewc"}  # mechanism -> the section that sets it
-
-
-class SymbolStream(Settings):
-    """Symbol-QA, made on the spot: random keys with random values."""
-
-    kind: Literal["symbol"] = Field(description="this kind of stream")
-    tasks: Positive = Field(default=100, description="tasks in the stream")
-    items: Positive = Field(default=100, description="items in each task")
-    seed: Seed = Field(default=42, description="of the keys and values; the runs' seeds are apart from it")
-    key_length: KeyLength = Field(default=6, description="characters in a question")
-    value_length: KeyLength = Field(default=4, description="characters in an answer")
-
-    @model_validator(mode="after")
-    def _enough_keys(self) -> "SymbolStream":
-        needed, possible = self.tasks * self.items, len(SYMBOLS) ** self.key_length
-        if needed > possible:
-            raise ValueError(
-                f"the stream needs {needed} different keys, and key_length {self.key_length} gives only {possible}; make "
-                "the keys longer or the stream smaller."
-            )
-        return self
-
-    def build(self) -> TaskStream:
-        """Make the stream."""
-        return symbol_stream(self.tasks, self.items, self.seed, self.key_length, self.value_length)
-
-
-class JsonlStream(Settings):
-    """Files of questions and answers, each one task, in this order."""
-
-    kind: Literal["jsonl"] = Field(description="this kind of stream")
-    files: Annotated[tuple[NonEmpty, ...], Field(min_length=1)] = Field(
-        description="JSONL files, relative to the YAML file; a task is named after its file"
-    )
-
-    @field_validator("files")
-    @classmethod
-    def _existing(cls, files: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        folder = (info.context or {}).get("folder", Path())
-        paths = [Path(os.path.abspath(folder / file)) for file in files]  # noqa: PTH100 - resolve() would follow links
-        first: dict[str, Path] = {}
-        for path in paths:
-            if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises for some impossible names
-                raise ValueError(f"{_printable(path)} does not exist; {nearest_file(path)}")
-            if path.stem in first:
-                raise ValueError(f"{first[path.stem]} and {path} would both be the task '{path.stem}'; rename or remove one.")
-            first[path.stem] = path
-        return tuple(str(path) for path in paths)
-
-    def build(self) -> TaskStream:
-        """Read the files."""
-        return TaskStream("jsonl", tuple(read_jsonl(file) for file in self.files))
+_SECTION_OF = {
+    "replay": "replay",
+    "sd": "distillation",
+    "si": "si",
+    "ewc": "ewc",
+    "o-lora": "orthogonal",
+    "osrm": "osrm",
+}  # mechanism -> the section that sets it
 
 
 class MethodEntry(Sections):
@@ -166,7 +117,7 @@ class Experiment(Sections):
     """A stream, learnt by each method with each seed."""
 
     model: NonEmpty = Field(description="a Hugging Face causal LM by id or path, or an embedded one: `smollm2-135m`, `tiny`")
-    stream: Annotated[SymbolStream | JsonlStream, Field(discriminator="kind", description="what is to be learnt")]
+    stream: AnyStream
     methods: Annotated[tuple[MethodEntry, ...], Field(min_length=1)] = Field(
         description="names, or mappings of a method, a label, and sections that differ from those below"
     )
@@ -275,7 +226,7 @@ def find_experiment(name_or_path: str | os.PathLike[str]) -> Path:
         return own[str(path)]
     if path.suffix in (".yaml", ".yml") or len(path.parts) > 1 or os.path.isdir(path):  # noqa: PTH112
         return path  # for read_yaml to say what is wrong with it
-    raise InputError(f"{_printable(path)} is neither a file nor a recipe of perdure's; {nearest(str(path), list(own))}")
+    raise InputError(f"{printable(path)} is neither a file nor a recipe of perdure's; {nearest(str(path), list(own))}")
 
 
 def recipe_folder() -> Path:
@@ -292,8 +243,3 @@ def _distinct_seeds(seeds: Sequence[int]) -> tuple[int, ...]:
         if seed in seeds[:place]:
             raise ValueError(f"the seed {seed} is given twice; keep one.")
     return tuple(seeds)
-
-
-def _printable(path: Path) -> str:
-    text = str(path)
-    return text if text.isprintable() else repr(text)

@@ -1,19 +1,20 @@
 """Tasks in files: one JSON object a line, ``{"question": …, "answer": …}`` or ``{"question": …, "answers": […]}``."""
 
-import codecs
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any
 
 from perdure.errors import InputError, nearest
 from perdure.files import write_text
+from perdure.tasks.distinct import Distinct, Located
+from perdure.tasks.lines import decoded, numbered_lines
 from perdure.tasks.task import Item, Task
 
 _IGNORED = {"id", "source", "metadata"}  # a user's own columns; whatever else is not known is taken for a slip
-_FIELDS = {"question", "answer", "answers"} | _IGNORED
+_FIELDS = {"question", "answer", "answers", "paraphrases"} | _IGNORED
 _EXAMPLE = '{"question": "…", "answer": "…"}'
 _KINDS = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "null"}
 
@@ -30,9 +31,10 @@ def read_jsonl(path: str | os.PathLike[str], name: str | None = None) -> Task:
     """Read a task from a JSONL file.
 
     Each line is an object with ``question`` and either ``answer`` (a text) or ``answers`` (a list of texts; the first is
-    trained on, all are accepted). ``id``, ``source`` and ``metadata`` may stand beside them and are ignored. The file is
-    UTF-8, with or without a byte-order mark, with LF or CRLF line ends; blank lines are skipped. A line that repeats an
-    earlier one's question and answers is dropped (:func:`read_jsonl_report` says how many were).
+    trained on, all are accepted); ``paraphrases``, a list of texts, are rewordings of the question that are never trained
+    on. ``id``, ``source`` and ``metadata`` may stand beside them and are ignored. The file is UTF-8, with or without a
+    byte-order mark, with LF or CRLF line ends; blank lines are skipped. A line that says what an earlier one says is dropped
+    (:func:`read_jsonl_report` says how many were).
 
     Parameters
     ----------
@@ -49,18 +51,42 @@ def read_jsonl(path: str | os.PathLike[str], name: str | None = None) -> Task:
 def read_jsonl_report(path: str | os.PathLike[str], name: str | None = None) -> JsonlReport:
     """As :func:`read_jsonl`, and say how many repeated lines were dropped."""
     path = Path(path)
-    try:
-        with path.open("rb") as file:
-            items, duplicates = _read_items(path, file)
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist; {_nearest_file(path)}") from None
-    except IsADirectoryError:
-        raise InputError(f"{path} is a folder; name a JSONL file in it.") from None
-    except OSError as error:
-        raise InputError(f"{path} can't be read ({error.strerror}); name a file that you may read.") from error
+    distinct = Distinct()
+    items = tuple(distinct(jsonl_items(path)))
     if not items:
         raise InputError(f"{path} has no questions in it; write one object a line, such as {_EXAMPLE}.")
-    return JsonlReport(Task(path.stem if name is None else name, tuple(items)), duplicates)
+    return JsonlReport(Task(path.stem if name is None else name, items), distinct.duplicates)
+
+
+def jsonl_items(path: Path) -> Iterator[Located]:
+    """The items of a JSONL file as they stand, read line by line; raises as :func:`read_jsonl` does."""
+    for number, record in json_records(path):
+        try:
+            yield Located(_item(record), f"{path}:{number}", f"line {number}")
+        except InputError as error:
+            raise InputError(f"{path}:{number}: {error}") from error
+
+
+def json_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The JSON objects of a file, one a line, with their line numbers; blank lines are skipped.
+
+    Raises
+    ------
+    InputError: no such file, or, with file and line: not UTF-8, not JSON, not an object.
+    """
+    for number, line in numbered_lines(path):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(decoded(line))
+        except InputError as error:
+            raise InputError(f"{path}:{number}: {error}") from error
+        except (ValueError, RecursionError) as error:
+            what = f"{error.msg}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
+            raise InputError(f"{path}:{number}: not JSON ({what}); write one object a line, such as {_EXAMPLE}.") from error
+        if not isinstance(record, dict):
+            raise InputError(f"{path}:{number}: {_kind(record)}, not an object; write one object a line, such as {_EXAMPLE}.")
+        yield number, record
 
 
 def write_jsonl(task: Task, path: str | os.PathLike[str]) -> None:
@@ -73,55 +99,18 @@ def write_jsonl(task: Task, path: str | os.PathLike[str]) -> None:
     path = Path(path)
     lines = []
     for item in task.items:
-        answer = {"answer": item.answers[0]} if len(item.answers) == 1 else {"answers": item.answers}
-        lines.append(json.dumps({"question": item.question, **answer}, ensure_ascii=False) + "\n")
+        record: dict[str, Any] = {"question": item.question}
+        record |= {"answer": item.answers[0]} if len(item.answers) == 1 else {"answers": item.answers}
+        record |= {"paraphrases": item.paraphrases} if item.paraphrases else {}
+        lines.append(json.dumps(record, ensure_ascii=False) + "\n")
     try:
         write_text(path, "".join(lines))
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError) as error:
         raise InputError(f"{path} can't be written ({error.strerror}); name a file in a folder you may write to.") from error
 
 
-def _read_items(path: Path, file: BinaryIO) -> tuple[list[Item], int]:
-    """The items of a file, each question once, and how many lines were dropped."""
-    items: list[Item] = []
-    lines: list[int] = []  # where each item was first read
-    places: dict[str, int] = {}
-    duplicates = 0
-    # A binary file breaks lines at \n alone; str.splitlines would also break inside texts, at U+2028 and others.
-    for number, line in enumerate(file, start=1):
-        line = line.removeprefix(codecs.BOM_UTF8)  # files joined by `cat` have one in the middle too
-        if not line.strip():
-            continue
-        try:
-            item = _parse(line)
-        except InputError as error:
-            raise InputError(f"{path}:{number}: {error}") from error
-        place = places.setdefault(item.question, len(items))
-        if place == len(items):
-            items.append(item)
-            lines.append(number)
-        elif items[place].answers == item.answers:
-            duplicates += 1
-        else:
-            raise InputError(
-                f"{path}:{number}: the question of line {lines[place]} again, with other answers; keep one of the two "
-                "lines, or put every accepted answer into one line's 'answers'."
-            )
-    return items, duplicates
-
-
-def _parse(line: bytes) -> Item:
-    """The item in one line; what is wrong with it is said without the place, which the caller knows."""
-    try:
-        record = json.loads(line.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        byte = f"byte {error.start + 1} of the line, 0x{line[error.start]:02x}"
-        raise InputError(f"not UTF-8 ({byte}); save the file as UTF-8.") from error
-    except (ValueError, RecursionError) as error:
-        what = f"{error.msg}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
-        raise InputError(f"not JSON ({what}); write one object a line, such as {_EXAMPLE}.") from error
-    if not isinstance(record, dict):
-        raise InputError(f"{_kind(record)}, not an object; write one object a line, such as {_EXAMPLE}.")
+def _item(record: dict[str, Any]) -> Item:
+    """The item in one record; what is wrong with it is said without the place, which the caller knows."""
     if not record.keys() <= _FIELDS:
         field = next(field for field in record if field not in _FIELDS)
         raise InputError(f"unknown field {field!r} (your own go under 'metadata'); {nearest(field, sorted(_FIELDS))}")
@@ -135,18 +124,11 @@ def _parse(line: bytes) -> Item:
         raise InputError(f"'answers' is {_kind(answers)}; give a list of texts, or one text as 'answer'.")
     if not answers:
         raise InputError("'answers' is an empty list; give at least one answer.")
-    return Item(record["question"], tuple(answers))
+    paraphrases = record.get("paraphrases", [])
+    if not isinstance(paraphrases, list):
+        raise InputError(f"'paraphrases' is {_kind(paraphrases)}; give a list of texts.")
+    return Item(record["question"], tuple(answers), tuple(paraphrases))
 
 
 def _kind(value: object) -> str:
     return _KINDS.get(type(value), f"the number {value}")
-
-
-def _nearest_file(path: Path) -> str:
-    """The file of the nearest name in the same folder, as the end of a sentence."""
-    try:
-        names = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
-    except OSError:
-        return f"nor can its folder {path.parent} be read: check the path."
-    close = get_close_matches(path.name, names, n=1)
-    return f"did you mean {path.parent / close[0]}?" if close else "check the path."

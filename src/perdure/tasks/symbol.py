@@ -4,6 +4,7 @@ Source: the continual-memorisation paper (arXiv 2609.06986), its synthetic strea
 """
 
 import string
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -29,6 +30,13 @@ def symbol_stream(tasks: int = 100, items: int = 100, seed: int = 42, key_length
     ------
     InputError: a size below 1, a negative seed, or more keys asked for than there are.
     """
+    return TaskStream("symbol", tuple(symbol_tasks(tasks, items, seed, key_length, value_length)))
+
+
+def symbol_tasks(
+    tasks: int = 100, items: int = 100, seed: int = 42, key_length: int = 6, value_length: int = 4
+) -> Iterator[Task]:
+    """As :func:`symbol_stream`, one task at a time: a million items cost some hundred megabytes less."""
     sizes = {"tasks": tasks, "items": items, "key_length": key_length, "value_length": value_length}
     for name, size in sizes.items():
         if size < 1:
@@ -43,21 +51,30 @@ def symbol_stream(tasks: int = 100, items: int = 100, seed: int = 42, key_length
         )
     # Keys and values have random numbers of their own, so that the length of the stream changes neither's beginning.
     for_keys, for_values = (np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(2))
-    distinct: dict[str, None] = {}
-    while len(distinct) < count:
-        distinct.update(dict.fromkeys(_words(for_keys, count, key_length)))
-    pairs = zip(list(distinct)[:count], _words(for_values, count, value_length), strict=True)
-    all_items = [Item(key, (value,)) for key, value in pairs]
-    return TaskStream(
-        "symbol",
-        tuple(
-            Task(f"task-{number + 1:03d}", tuple(all_items[number * items : (number + 1) * items])) for number in range(tasks)
-        ),
-    )
+    keys = _distinct_words(for_keys, count, key_length)
+    values = _words(for_values, count, value_length)
+    return (_task(number, items, keys, values) for number in range(tasks))
 
 
-def _words(generator: np.random.Generator, count: int, length: int) -> list[str]:
-    """So many random words of so many symbols."""
-    alphabet = np.array(list(SYMBOLS))
+def _task(number: int, items: int, keys: np.ndarray, values: np.ndarray) -> Task:
+    """Task ``number``, from 0, of keys and values, byte strings [tasks * items]."""
+    here = slice(number * items, (number + 1) * items)
+    pairs = zip(keys[here].tolist(), values[here].tolist(), strict=True)
+    return Task(f"task-{number + 1:03d}", tuple(Item(key.decode(), (value.decode(),)) for key, value in pairs))
+
+
+def _distinct_words(generator: np.random.Generator, count: int, length: int) -> np.ndarray:
+    """So many different random words, byte strings [count]: a word that comes again is passed over."""
+    drawn = _words(generator, count, length)
+    while True:
+        first = np.sort(np.unique(drawn, return_index=True)[1])
+        if len(first) >= count:
+            return drawn[first[:count]]
+        drawn = np.concatenate([drawn[first], _words(generator, count, length)])
+
+
+def _words(generator: np.random.Generator, count: int, length: int) -> np.ndarray:
+    """So many random words of so many symbols, byte strings [count]."""
+    alphabet = np.frombuffer(SYMBOLS.encode(), dtype=np.uint8)
     rows = alphabet[generator.integers(len(SYMBOLS), size=(count, length))]
-    return ["".join(row) for row in rows.tolist()]
+    return rows.view(f"S{length}").ravel()
