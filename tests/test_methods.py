@@ -47,8 +47,12 @@ def test_every_mechanism_says_something() -> None:
         ("mrege", "the method 'mrege' has an unknown mechanism, 'mrege'; did you mean 'merge'?"),
         ("reply+merge", "the method 'reply+merge' has an unknown mechanism, 'reply'; did you mean 'replay'?"),
         ("niave", "the method 'niave' has an unknown mechanism, 'niave'; did you mean 'naive'?"),
-        ("no", "the method 'no' has an unknown mechanism, 'no'; known: all-merge, ewc, merge, naive, replay, sd, si."),
-        ("xyz+sd", "the method 'xyz+sd' has an unknown mechanism, 'xyz'; known: ewc, merge, replay, sd, si."),
+        (
+            "no",
+            "the method 'no' has an unknown mechanism, 'no'; "
+            "known: all-merge, ewc, merge, naive, o-lora, osrm, replay, sd, si.",
+        ),
+        ("xyz+sd", "the method 'xyz+sd' has an unknown mechanism, 'xyz'; known: ewc, merge, o-lora, osrm, replay, sd, si."),
         ("si+ewc", "the method 'si+ewc' joins si and ewc, and both say how the weights are anchored; keep one."),
         ("ewc+replay+si", "the method 'ewc+replay+si' joins ewc and si, and both say how the weights are anchored; keep one."),
         ("naive+replay", "the method 'naive+replay' adds to naive, which means no mechanism at all; leave naive out."),

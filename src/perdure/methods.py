@@ -16,6 +16,8 @@ MECHANISMS: dict[str, tuple[str, Any]] = {
     "sd": ("distillation", True),
     "replay": ("replay", True),
     "merge": ("allocation", "merged"),
+    "o-lora": ("allocation", "orthogonal"),
+    "osrm": ("allocation", "osrm"),
 }
 NAIVE = "naive"
 ALIASES = {"all-merge": "si+sd+replay+merge"}  # the paper's 'all + Merge'
@@ -30,7 +32,8 @@ _ROLES = {
 class Method:
     """What holds old knowledge while a task is learnt, and where the task's update is kept.
 
-    name: the canonical name. weight_anchor: si, ewc or none. distillation, replay: on or off. allocation: shared or merged.
+    name: the canonical name. weight_anchor: si, ewc or none. distillation, replay: on or off. allocation: shared,
+    merged, orthogonal or osrm.
     """
 
     name: str

@@ -102,6 +102,20 @@ class OnlineEWC(Settings):
     examples: Positive = Field(default=1000, description="at most so many of the task's items enter the estimate")
 
 
+class Orthogonal(Settings):
+    """O-LoRA: the penalty between a task's factors and all earlier ones."""
+
+    weight: PositiveFloat = Field(
+        default=0.5, description="λ₁, of the summed absolute overlaps of the new A with every earlier A"
+    )
+
+
+class OSRM(Settings):
+    """Sequential OSRM: what is kept of a task to start later adapters away from it."""
+
+    items: Positive = Field(default=64, description="at most so many of a task's items enter its layers' mean inputs")
+
+
 class Asking(Settings):
     """How questions are put and answers are judged."""
 
@@ -126,6 +140,8 @@ class Sections(Settings):
     distillation: Distillation = Distillation()
     si: SynapticIntelligence = SynapticIntelligence()
     ewc: OnlineEWC = OnlineEWC()
+    orthogonal: Orthogonal = Orthogonal()
+    osrm: OSRM = OSRM()
 
 
 def canonical_method(name: str) -> str:
@@ -144,8 +160,8 @@ class LearnerSettings(Sections):
 
     method: str = Field(
         default="replay+merge",
-        description="joins mechanisms with `+`: any of `si` or `ewc`, `sd`, `replay` and `merge`; `naive` is the shared "
-        "adapter with no anchor",
+        description="joins mechanisms with `+`: `si` or `ewc`, `sd`, `replay`, and one of `merge`, `o-lora` and "
+        "`osrm`; `naive` is the shared adapter with no anchor",
     )
 
     _canonical_method = field_validator("method")(canonical_method)

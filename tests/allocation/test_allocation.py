@@ -1,6 +1,7 @@
 """Where updates are kept: neutrality of fresh adapters, exact merges, and the teacher that costs no second model."""
 
 import copy
+import itertools
 
 import pytest
 import torch
@@ -11,9 +12,9 @@ from perdure.anchors.teacher import Teacher
 from perdure.errors import InputError
 from perdure.models.language_model import LanguageModel
 from perdure.models.loading import load_model
-from perdure.settings import Adapter
+from perdure.settings import Adapter, Sections
 
-ADAPTER = Adapter(rank=4, alpha=8, dropout=0.1)
+ADAPTER = Sections(adapter=Adapter(rank=4, alpha=8, dropout=0.1))
 
 
 def sequences(model: LanguageModel) -> list[list[int]]:
@@ -110,7 +111,7 @@ def test_live_teacher_leaves_the_students_graph_alone(model: LanguageModel) -> N
     """The teacher may run between a student's forward and backward pass."""
     for rule in ALLOCATIONS:
         student = LanguageModel(load_model("random-tiny", device="cpu", dtype="float32"))
-        allocation = ALLOCATIONS[rule](student, Adapter(rank=4, alpha=8, dropout=0), seed=0)
+        allocation = ALLOCATIONS[rule](student, Sections(adapter=Adapter(rank=4, alpha=8, dropout=0)), seed=0)
         allocation.begin_task(1)
         move_factors(allocation.parameters)
         allocation.end_task()
@@ -141,22 +142,26 @@ def test_state_round_trip(model: LanguageModel, rule: str) -> None:
     assert logits(other).equal(expected)
 
 
-def test_state_does_not_grow_with_tasks(model: LanguageModel) -> None:
-    for rule in ALLOCATIONS:
-        fresh = LanguageModel(load_model("random-tiny", device="cpu", dtype="float32"))
-        allocation = ALLOCATIONS[rule](fresh, ADAPTER, seed=0)
-        sizes = []
-        for number in (1, 2, 3):
-            allocation.begin_task(number)
-            allocation.end_task()
-            sizes.append(sum(t.numel() * t.element_size() for t in allocation.state_dict().values()))
-        assert len(set(sizes)) == 1
+@pytest.mark.parametrize("rule", ALLOCATIONS)
+def test_state_grows_as_the_rule_says(model: LanguageModel, rule: str) -> None:
+    """Nothing for shared and merged; one adapter a task for O-LoRA; one mean input a layer and task for OSRM."""
+    allocation = ALLOCATIONS[rule](model, ADAPTER, seed=0)
+    sizes = []
+    for number in (1, 2, 3):
+        allocation.begin_task(number)
+        allocation.collect(sequences(model), 2)
+        allocation.end_task()
+        sizes.append(sum(t.numel() for t in allocation.state_dict().values()))
+    adapter = sum(parameter.numel() for parameter in allocation.parameters.values())
+    inputs = sum(layer.in_features for layer in allocation.layers.values())
+    growth = {"shared": 0, "merged": 0, "orthogonal": adapter, "osrm": inputs}[rule]
+    assert [later - earlier for earlier, later in itertools.pairwise(sizes)] == [growth, growth]
 
 
 def test_many_small_merges_survive_in_bfloat16() -> None:
     """Updates far below a weight's bfloat16 spacing add up; a plain bfloat16 merge would lose them all."""
     model = LanguageModel(load_model("random-tiny", device="cpu", dtype="bfloat16"))
-    allocation = MergedAllocation(model, Adapter(rank=4, alpha=8, dropout=0), seed=0)
+    allocation = MergedAllocation(model, Sections(adapter=Adapter(rank=4, alpha=8, dropout=0)), seed=0)
     name, layer = next(iter(allocation.layers.items()))
     exact = layer.get_base_layer().weight.detach().double().clone()
     start = exact.clone()
@@ -174,9 +179,9 @@ def test_many_small_merges_survive_in_bfloat16() -> None:
 
 def test_unknown_target_is_refused(model: LanguageModel) -> None:
     with pytest.raises(InputError, match=r"adapter\.targets.*nonsense"):
-        ALLOCATIONS["shared"](model, Adapter(targets=("nonsense",)), seed=0)
+        ALLOCATIONS["shared"](model, Sections(adapter=Adapter(targets=("nonsense",))), seed=0)
 
 
 def test_embedding_target_is_refused(model: LanguageModel) -> None:
     with pytest.raises(InputError, match="not a linear layer"):
-        ALLOCATIONS["shared"](model, Adapter(targets=("embed_tokens",)), seed=0)
+        ALLOCATIONS["shared"](model, Sections(adapter=Adapter(targets=("embed_tokens",))), seed=0)

@@ -8,12 +8,12 @@ from perdure.allocation import SharedAllocation
 from perdure.anchors.anchor import TaskContext
 from perdure.anchors.importance import OnlineEWCAnchor, diagonal_fisher
 from perdure.models.language_model import LanguageModel
-from perdure.settings import Adapter, OnlineEWC
+from perdure.settings import Adapter, OnlineEWC, Sections
 
 
 @pytest.fixture
 def context(model: LanguageModel) -> TaskContext:
-    allocation = SharedAllocation(model, Adapter(rank=3, alpha=6, dropout=0.3), seed=0)
+    allocation = SharedAllocation(model, Sections(adapter=Adapter(rank=3, alpha=6, dropout=0.3)), seed=0)
     allocation.begin_task(1)
     draw = torch.Generator().manual_seed(1)
     with torch.no_grad():

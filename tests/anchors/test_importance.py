@@ -71,3 +71,16 @@ def test_importance_decays() -> None:
     anchor.accumulate(parameters, {"w": torch.tensor([2.0, 4.0])}, 0.5)
     anchor.accumulate(parameters, {"w": torch.tensor([1.0, 1.0])}, 0.5)
     assert anchor.importance["w"].tolist() == [2.0, 3.0]
+
+
+def test_with_o_lora_the_replay_gradient_is_left_out() -> None:
+    parameter = Parameter(torch.zeros(2))
+    anchor = SynapticIntelligenceAnchor(SynapticIntelligence(), current_data_only=True)
+    anchor.begin_task(context_of(parameter, 1))
+    parameter.grad = torch.tensor([5.0, -5.0])  # of the replay loss
+    anchor.before_current_gradient()
+    parameter.grad = torch.tensor([6.0, -3.0])  # the current batch's added
+    anchor.after_fitting_gradient()
+    parameter.data = torch.tensor([-1.0, -1.0])
+    anchor.after_step()
+    assert anchor._path[0].tolist() == [1.0, 2.0]

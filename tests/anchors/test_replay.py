@@ -11,14 +11,14 @@ from perdure.anchors.replay import ReplayAnchor
 from perdure.errors import PerdureError
 from perdure.models.batches import collate, minibatches
 from perdure.models.language_model import LanguageModel
-from perdure.settings import Adapter, Replay
+from perdure.settings import Adapter, Replay, Sections
 
 SETTINGS = Replay(samples=12, max_new_tokens=6, sampling_temperature=1.0)
 
 
 def begin(model: LanguageModel, number: int = 2, settings: Replay = SETTINGS) -> ReplayAnchor:
     model.add_replay_token()
-    allocation = MergedAllocation(model, Adapter(rank=2, alpha=4), seed=0)
+    allocation = MergedAllocation(model, Sections(adapter=Adapter(rank=2, alpha=4)), seed=0)
     allocation.begin_task(number)
     anchor = ReplayAnchor(settings, keep_end_of_text=True)
     texts = [[model.replay_token_id, *model.encode("Question: a")]]
@@ -60,7 +60,9 @@ def test_samples_depend_on_seed_and_task_only(model: LanguageModel) -> None:
     first = begin(model)
     torch.manual_seed(5)
     assert first.samples == first._draw(
-        TaskContext(2, [], model, {}, MergedAllocation(model, Adapter(rank=2), 0).previous_model, seed=0, batch_size=9)
+        TaskContext(
+            2, [], model, {}, MergedAllocation(model, Sections(adapter=Adapter(rank=2)), 0).previous_model, seed=0, batch_size=9
+        )
     )
 
 

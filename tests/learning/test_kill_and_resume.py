@@ -11,6 +11,8 @@ SCRIPT = Path(__file__).with_name("run_and_die.py")
 MOMENTS = {
     "si+sd+replay+merge": ["sampling", "teacher", "training", "merging", "saving", "scoring"],
     "ewc+replay": ["training", "importance"],
+    "si+replay+o-lora": ["merging", "saving"],
+    "osrm": ["merging"],
 }
 
 

@@ -11,7 +11,7 @@ from perdure.anchors.importance import SynapticIntelligenceAnchor
 from perdure.anchors.replay import ReplayAnchor
 from perdure.learning.step import training_step
 from perdure.models.language_model import LanguageModel
-from perdure.settings import Adapter, Distillation, Replay, SynapticIntelligence
+from perdure.settings import Adapter, Distillation, Replay, Sections, SynapticIntelligence
 
 TEXTS = ("Question: aB1\nAnswer: x", "Question: 22\nAnswer: yz", "Question: c\nAnswer: longer")
 
@@ -22,7 +22,7 @@ class Scene:
     def __init__(self, model: LanguageModel, number: int = 2) -> None:
         model.add_replay_token()
         self.model = model
-        self.allocation = MergedAllocation(model, Adapter(rank=4, alpha=8, dropout=0), seed=0)
+        self.allocation = MergedAllocation(model, Sections(adapter=Adapter(rank=4, alpha=8, dropout=0)), seed=0)
         self.allocation.begin_task(number)
         self.texts = [[model.replay_token_id, *model.encode(text)] for text in TEXTS]
         self.replay = ReplayAnchor(
@@ -84,7 +84,7 @@ def test_gradient_and_terms_equal_the_dense_objective(scene: Scene, measure: boo
     monkeypatch.setattr(scene.model, "batch", watch)
     before = {name: p.detach().clone() for name, p in scene.parameters.items()}
     record = training_step(
-        scene.model, scene.batch, scene.anchors, scene.parameters, scene.optimiser, clip=1e9, measure=measure
+        scene.model, scene.batch, scene.anchors, scene.allocation, scene.optimiser, clip=1e9, measure=measure
     )
     total = {name: p.grad.clone() for name, p in scene.parameters.items() if p.grad is not None}
     for name, parameter in scene.parameters.items():
@@ -103,7 +103,7 @@ def test_gradient_and_terms_equal_the_dense_objective(scene: Scene, measure: boo
 
 def test_measured_gradient_norms(scene: Scene) -> None:
     expected = torch.stack([g.norm() for g in scene.gradient(0.25 * scene.dense_sft())]).norm()
-    record = training_step(scene.model, scene.batch, scene.anchors, scene.parameters, scene.optimiser, clip=1e9, measure=True)
+    record = training_step(scene.model, scene.batch, scene.anchors, scene.allocation, scene.optimiser, clip=1e9, measure=True)
     assert record.gradient_norm["sft"] == pytest.approx(float(expected), rel=1e-3)
 
 
@@ -112,7 +112,7 @@ def test_si_sees_the_fitting_gradient_and_the_real_step(scene: Scene) -> None:
     drawn = [scene.replay.samples[i] for i in next(_peek(scene.replay))]
     expected = scene.gradient(0.25 * scene.dense_sft() + 0.75 * scene.dense_kl(drawn, 2.0))
     before = [p.detach().clone() for p in scene.parameters.values()]
-    training_step(scene.model, scene.batch, scene.anchors, scene.parameters, scene.optimiser, clip=1e-3, measure=False)
+    training_step(scene.model, scene.batch, scene.anchors, scene.allocation, scene.optimiser, clip=1e-3, measure=False)
     for path, gradient, start, p in zip(scene.si._path, expected, before, scene.parameters.values(), strict=True):
         torch.testing.assert_close(path, -gradient * (p.detach() - start), rtol=2e-3, atol=1e-9)
 
@@ -132,19 +132,19 @@ def _chain(first, rest):  # type: ignore[no-untyped-def]
 
 def test_first_task_has_no_anchor(model: LanguageModel) -> None:
     scene = Scene(model, number=1)
-    record = training_step(scene.model, scene.batch, scene.anchors, scene.parameters, scene.optimiser, clip=1.0, measure=True)
+    record = training_step(scene.model, scene.batch, scene.anchors, scene.allocation, scene.optimiser, clip=1.0, measure=True)
     assert set(record.loss) == {"sft"}
     assert record.weight["sft"] == 1.0
 
 
 def test_without_replay_the_fitting_loss_is_not_scaled(scene: Scene) -> None:
     record = training_step(
-        scene.model, scene.batch, [scene.distillation], scene.parameters, scene.optimiser, clip=1.0, measure=False
+        scene.model, scene.batch, [scene.distillation], scene.allocation, scene.optimiser, clip=1.0, measure=False
     )
     assert record.weight["sft"] == 1.0
 
 
 def test_clipping_bounds_the_whole_gradient(scene: Scene) -> None:
-    training_step(scene.model, scene.batch, scene.anchors, scene.parameters, scene.optimiser, clip=1e-3, measure=False)
+    training_step(scene.model, scene.batch, scene.anchors, scene.allocation, scene.optimiser, clip=1e-3, measure=False)
     norm = torch.stack([p.grad.norm() for p in scene.parameters.values() if p.grad is not None]).norm()
     assert float(norm) == pytest.approx(1e-3, rel=1e-3)

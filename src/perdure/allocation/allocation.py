@@ -1,6 +1,6 @@
 """What every allocation rule is: where the update of a task is kept."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 import torch
@@ -12,7 +12,8 @@ from torch.nn import Parameter
 from perdure.errors import InputError
 from perdure.models.language_model import LanguageModel
 from perdure.randomness import seeded
-from perdure.settings import Adapter
+from perdure.settings import Sections
+from perdure.terms import Term
 
 ADAPTER = "default"  # PEFT's own name for a model's one adapter
 
@@ -23,14 +24,14 @@ class Allocation:
     Subclasses say how a task begins and ends, how the previous model is put in place, and what a checkpoint holds.
     """
 
-    def __init__(self, model: LanguageModel, adapter: Adapter, seed: int) -> None:
+    def __init__(self, model: LanguageModel, settings: Sections, seed: int) -> None:
         """Inject PEFT's LoRA layers in place; the adapter's factors are float32 whatever the model's dtype.
 
         Raises
         ------
         InputError: ``adapter.targets`` names modules that the model doesn't have.
         """
-        self._model, self._seed = model, seed
+        self._model, self._seed, adapter = model, seed, settings.adapter
         targets = adapter.targets if isinstance(adapter.targets, str) else list(adapter.targets)
         config = LoraConfig(
             r=adapter.rank, lora_alpha=adapter.alpha, lora_dropout=adapter.dropout, target_modules=targets, bias="none"
@@ -60,6 +61,13 @@ class Allocation:
     def previous_model(self) -> AbstractContextManager[None]:
         """A context in which the model is what it was when the task began, in evaluation mode."""
         raise NotImplementedError
+
+    def weight_loss(self) -> Term | None:
+        """A penalty that the rule puts on the new factors, where it has one."""
+        return None
+
+    def collect(self, texts: Sequence[Sequence[int]], batch_size: int) -> None:
+        """Take from the finished task's texts what the rule needs later; the adapter still holds the update."""
 
     def end_task(self) -> None:
         """Keep the finished task's update."""

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from perdure.allocation.allocation import Allocation
 from perdure.models.language_model import LanguageModel
-from perdure.settings import Adapter
+from perdure.settings import Sections
 
 REMAINDER = ".remainder"
 
@@ -25,8 +25,8 @@ REMAINDER = ".remainder"
 class MergedAllocation(Allocation):
     """The previous model is the model with the adapter off. Between tasks the adapter is off."""
 
-    def __init__(self, model: LanguageModel, adapter: Adapter, seed: int) -> None:
-        super().__init__(model, adapter, seed)
+    def __init__(self, model: LanguageModel, settings: Sections, seed: int) -> None:
+        super().__init__(model, settings, seed)
         self.enable(False)
         self._remainder: dict[str, Tensor] = {}  # what rounding has taken from each weight; empty for a float32 model
         if model.dtype != torch.float32:

@@ -13,7 +13,10 @@ def build_anchors(method: Method, settings: LearnerSettings, *, keep_end_of_text
     available = {
         "replay": (method.replay, lambda: ReplayAnchor(settings.replay, keep_end_of_text=keep_end_of_text)),
         "sd": (method.distillation, lambda: DistillationAnchor(settings.distillation)),
-        "si": (method.weight_anchor == "si", lambda: SynapticIntelligenceAnchor(settings.si)),
+        "si": (
+            method.weight_anchor == "si",
+            lambda: SynapticIntelligenceAnchor(settings.si, current_data_only=method.allocation == "orthogonal"),
+        ),
         "ewc": (method.weight_anchor == "ewc", lambda: OnlineEWCAnchor(settings.ewc)),
     }
     return {name: build() for name, (wanted, build) in available.items() if wanted}

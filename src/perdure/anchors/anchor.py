@@ -10,6 +10,7 @@ from torch.nn import Parameter
 from perdure.models.batches import Batch
 from perdure.models.language_model import LanguageModel
 from perdure.progress import Progress
+from perdure.terms import Term
 
 
 @dataclass(frozen=True)
@@ -29,15 +30,6 @@ class TaskContext:
     seed: int
     batch_size: int
     progress: Progress = field(default_factory=Progress)
-
-
-@dataclass(frozen=True)
-class Term:
-    """One named term of a step's loss: ``weight · value``. value: float32 scalar with its graph."""
-
-    name: str
-    weight: float
-    value: Tensor
 
 
 class Anchor:
@@ -67,6 +59,9 @@ class Anchor:
     def watches_fitting_gradient(self) -> bool:
         """Whether :meth:`after_fitting_gradient` must see the fitting loss's gradient apart from the others'."""
         return False
+
+    def before_current_gradient(self) -> None:
+        """Called when ``parameter.grad`` holds the gradients of the data losses alone; the current batch's comes next."""
 
     def after_fitting_gradient(self) -> None:
         """Called when every ``parameter.grad`` holds the gradient of the fitting loss and nothing else, unclipped."""

@@ -8,11 +8,12 @@ is the model as the previous task left it, renewed at every task; it has no drop
 
 from torch import Tensor
 
-from perdure.anchors.anchor import Anchor, TaskContext, Term
+from perdure.anchors.anchor import Anchor, TaskContext
 from perdure.anchors.teacher import Teacher
 from perdure.models.batches import Batch
 from perdure.models.vocabulary import soft_target_kl
 from perdure.settings import Distillation
+from perdure.terms import Term
 
 
 class DistillationAnchor(Anchor):

@@ -14,9 +14,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import Parameter
 
-from perdure.anchors.anchor import Anchor, TaskContext, Term
+from perdure.anchors.anchor import Anchor, TaskContext
 from perdure.models.vocabulary import token_nll
 from perdure.settings import OnlineEWC, SynapticIntelligence
+from perdure.terms import Term
 
 
 class ImportanceAnchor(Anchor):
@@ -65,26 +66,37 @@ class SynapticIntelligenceAnchor(ImportanceAnchor):
                                            without any penalty; ϑ' - ϑ is the optimiser's real step, decay and all
         Ω_i ← Ω_i + max(0, ω_i) / (Δ_i² + ξ)      at a task's end; Δ is the task's net displacement
 
-    Source: Zenke, Poole & Ganguli 2017; continual-memorisation protocol §2, "Weight anchors". λ_SI = 1, ξ = 0.1.
+    Source: Zenke, Poole & Ganguli 2017; continual-memorisation protocol §2, "Weight anchors". λ_SI = 1, ξ = 0.1. With O-LoRA, g
+    is the weighted gradient of the current batch's loss alone: the replay loss is left out (``current_data_only``).
     """
 
-    def __init__(self, settings: SynapticIntelligence) -> None:
+    def __init__(self, settings: SynapticIntelligence, *, current_data_only: bool = False) -> None:
         super().__init__("si", settings.weight)
-        self._damping = settings.damping
+        self._damping, self._current_data_only = settings.damping, current_data_only
 
     def begin_task(self, task: TaskContext) -> None:
         super().begin_task(task)
         self._start = [parameter.detach().clone() for parameter in self._parameters.values()]
         self._path = [torch.zeros_like(value) for value in self._start]  # ω
         self._gradient: list[Tensor] = []
+        self._data_gradient: list[Tensor] = []
         self._before: list[Tensor] = []
 
     def watches_fitting_gradient(self) -> bool:
         return True
 
+    def before_current_gradient(self) -> None:
+        if self._current_data_only:
+            self._data_gradient = self._gradients()
+
     def after_fitting_gradient(self) -> None:
-        self._gradient = [p.grad.clone() if p.grad is not None else torch.zeros_like(p) for p in self._parameters.values()]
+        self._gradient = self._gradients()
+        if self._current_data_only:
+            torch._foreach_sub_(self._gradient, self._data_gradient)
         self._before = [parameter.detach().clone() for parameter in self._parameters.values()]
+
+    def _gradients(self) -> list[Tensor]:
+        return [p.grad.clone() if p.grad is not None else torch.zeros_like(p) for p in self._parameters.values()]
 
     def after_step(self) -> None:
         step = torch._foreach_sub([parameter.detach() for parameter in self._parameters.values()], self._before)

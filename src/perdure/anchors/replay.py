@@ -12,13 +12,14 @@ Source: continual-memorisation protocol §2, "Data anchor". 300 samples, samplin
 
 from collections.abc import Iterator, Sequence
 
-from perdure.anchors.anchor import Anchor, TaskContext, Term
+from perdure.anchors.anchor import Anchor, TaskContext
 from perdure.anchors.teacher import Teacher
 from perdure.errors import PerdureError
 from perdure.models.batches import minibatches
 from perdure.models.decoding import NucleusSampler, continue_sequences
 from perdure.models.vocabulary import soft_target_kl
 from perdure.settings import Replay
+from perdure.terms import Term
 
 SAMPLING_BATCH = 64
 

@@ -96,7 +96,7 @@ class RealStream(Settings):
     kind: Literal["real"] = Field(description="this kind of stream")
     data: str = Field(
         default="",
-        description="a folder with NAME.jsonl for each source, relative to the YAML file; by default the hub, through `datasets`",
+        description="a folder with NAME.jsonl for each source, relative to the YAML file; by default the hub",
     )
     sources: Annotated[tuple[str, ...], Field(min_length=1)] = Field(
         default=tuple(SOURCES), description="any of " + ", ".join(f"`{name}`" for name in SOURCES)

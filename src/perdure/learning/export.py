@@ -12,7 +12,6 @@ from perdure.allocation import Allocation
 from perdure.errors import InputError, PerdureError
 from perdure.files import write_text
 from perdure.models.language_model import LanguageModel
-from perdure.models.loading import load_model
 
 TOLERANCE = {
     torch.float32: 1e-3,
@@ -70,7 +69,7 @@ def export_model(
     partial = out.with_name(f".{out.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     try:
-        _save(learner, allocation, description, partial, target)
+        _save(learner, allocation, partial, target)
         difference = _compare(learner, partial, probes)
         if not difference <= TOLERANCE[target]:
             raise PerdureError(
@@ -91,19 +90,9 @@ def export_model(
     return difference
 
 
-def _save(
-    learner: LanguageModel, allocation: Allocation, description: dict[str, Any], folder: Path, dtype: torch.dtype
-) -> None:
+def _save(learner: LanguageModel, allocation: Allocation, folder: Path, dtype: torch.dtype) -> None:
     """A second, plain model is needed only here: PEFT's layers can't be taken out without ending the learner."""
-    plain = LanguageModel(
-        load_model(
-            description["model"],
-            device="cpu",
-            dtype="float32",
-            revision=description["revision"],
-            trust_remote_code=description["trust_remote_code"],
-        )
-    )
+    plain = LanguageModel(learner.loaded.reload(dtype="float32"))
     if learner.replay_token_id is not None:
         plain.add_replay_token()
     weights = dict(plain.model.named_parameters())

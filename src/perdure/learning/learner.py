@@ -79,7 +79,7 @@ class Learner:
             assert model.replay_token_id is not None
             lead = [model.replay_token_id] if settings.replay.token == "everywhere" else []
         self._texts = Texts(model, text_format(settings.asking.format), lead=lead)
-        self._allocation = ALLOCATIONS[method.allocation](model, settings.adapter, self.seed)
+        self._allocation = ALLOCATIONS[method.allocation](model, settings, self.seed)
         self._anchors: dict[str, Anchor] = build_anchors(method, settings, keep_end_of_text=self._texts.format.ends_with_eos)
         self._questions: dict[int, list[Question]] = {}  # tokenised once, asked after every task
         self._restore()
@@ -245,7 +245,9 @@ class Learner:
                 batch = self.model.batch(context.texts, next(order))
                 measure = step == 1 or step == steps or step % MEASURE_EVERY == 0
                 rate = float(schedule.get_last_lr()[0])
-                record = training_step(self.model, batch, anchors, parameters, optimiser, clip=training.clip, measure=measure)
+                record = training_step(
+                    self.model, batch, anchors, self._allocation, optimiser, clip=training.clip, measure=measure
+                )
                 schedule.step()
                 self._check_finite(record, report.name, step)
                 report.tokens["trained"] = report.tokens.get("trained", 0) + len(batch.targets)
@@ -263,6 +265,7 @@ class Learner:
         with self._timed(report, "finishing"):
             for anchor in self._anchors.values():
                 anchor.end_task(context)
+            self._allocation.collect(context.texts, context.batch_size)
 
     def _allocate(self, context: TaskContext, report: TaskReport) -> None:
         """4. Keep the update where the allocation rule says, and measure what that did to the logits."""

@@ -1,6 +1,8 @@
 """One step of the objective, equation (2) of the continual-memorisation protocol:
 
 L = (1-w)·L_SFT + w·L_data + λ_F·L_function + λ_Ω·R_weights          w = 0 when replay is off
+
+R_weights is an anchor's penalty (SI, EWC); an allocation rule may add its own (O-LoRA's orthogonality).
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,10 +12,12 @@ import torch
 from torch import Tensor
 from torch.nn import Parameter
 
-from perdure.anchors.anchor import Anchor, Term
+from perdure.allocation import Allocation
+from perdure.anchors.anchor import Anchor
 from perdure.models.batches import Batch
 from perdure.models.language_model import LanguageModel
 from perdure.models.vocabulary import token_nll
+from perdure.terms import Term
 
 
 @dataclass
@@ -30,7 +34,7 @@ def training_step(
     model: LanguageModel,
     batch: Batch,
     anchors: Sequence[Anchor],
-    parameters: Mapping[str, Parameter],
+    allocation: Allocation,
     optimiser: torch.optim.Optimizer,
     *,
     clip: float,
@@ -41,6 +45,7 @@ def training_step(
     The fitting loss's gradient comes first and is shown to the anchors that follow it (SI); the penalties' gradients are
     added to it. When ``measure`` is true each term is differentiated apart, so that its gradient norm can be logged.
     """
+    parameters = allocation.parameters
     optimiser.zero_grad()
     record = StepRecord()
     apart = measure or any(anchor.watches_fitting_gradient() for anchor in anchors)
@@ -54,6 +59,8 @@ def training_step(
     fitting = Term("sft", 1.0 - share, token_nll(hidden, batch.targets, model.head))
     function = [term for anchor in anchors if (term := anchor.function_loss(batch, hidden)) is not None]
     if apart:
+        for anchor in anchors:
+            anchor.before_current_gradient()
         _differentiate([fitting], parameters, record, measure, keep_graph=bool(function))
         for anchor in anchors:
             anchor.after_fitting_gradient()
@@ -62,8 +69,8 @@ def training_step(
     else:
         _differentiate([fitting, *function], parameters, record, measure)
 
-    for anchor in anchors:
-        if (penalty := anchor.weight_loss()) is not None:
+    for penalty in (allocation.weight_loss(), *(anchor.weight_loss() for anchor in anchors)):
+        if penalty is not None:
             _differentiate([penalty], parameters, record, measure)
 
     norm = torch.nn.utils.clip_grad_norm_(list(parameters.values()), clip)

@@ -26,7 +26,7 @@ def check_trackers(names: Sequence[str]) -> None:
 
 
 class Tracking:
-    """A run in each named tracker; with no name it does nothing. TensorBoard's files go to ``tensorboard/`` in the directory."""
+    """A run in each named tracker; with no name it does nothing. TensorBoard's files go to ``tensorboard/``."""
 
     def __init__(self, names: Sequence[str], directory: Path, *, steps_before: int) -> None:
         """steps_before: training steps of the earlier tasks, so that one run shows a learner's whole life."""

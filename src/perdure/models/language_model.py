@@ -56,6 +56,10 @@ class LanguageModel:
         """The named sequences as one batch on the model's device."""
         return collate(sequences, index, self.pad_token_id, self.replay_token_id).to(self.device)
 
+    def original_weights(self) -> dict[str, Tensor]:
+        """The base model's parameters as they were loaded, by name, read anew: for when they must be put back."""
+        return {name: parameter.detach() for name, parameter in self.loaded.reload().model.named_parameters()}
+
     def add_replay_token(self) -> None:
         """Give the model ``<|replay_token|>``: one embedding row, the mean of the original rows, which never moves.
 

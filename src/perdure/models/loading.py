@@ -40,6 +40,18 @@ class LoadedModel:
     reason: str
     pad_token_id: int
     eos_token_ids: tuple[int, ...]
+    revision: str | None = None
+    trust_remote_code: bool = False
+
+    def reload(self, *, device: str = "cpu", dtype: str | None = None) -> "LoadedModel":
+        """The same model read anew, on the CPU and in the same dtype by default."""
+        return load_model(
+            self.name,
+            device=device,
+            dtype=dtype or str(self.dtype).removeprefix("torch."),
+            revision=self.revision,
+            trust_remote_code=self.trust_remote_code,
+        )
 
     def describe(self) -> str:
         """One line for the user: the model, its size, where it runs, in which dtype and why."""
@@ -103,6 +115,8 @@ def load_model(
         reason=hardware.reason,
         pad_token_id=tokenizer.pad_token_id if tokenizer.pad_token_id is not None else eos[0],
         eos_token_ids=eos,
+        revision=revision,
+        trust_remote_code=trust_remote_code,
     )
 
 
