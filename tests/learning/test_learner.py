@@ -254,3 +254,29 @@ def test_merge_change_is_reported_and_small(tmp_path: Path, stream: TaskStream) 
     assert report.merge_change is not None
     assert 0 < report.merge_change < 1e-3
     assert learner_module.PROBES > 0
+
+
+def test_paraphrases_are_asked_and_never_trained_on(tmp_path: Path) -> None:
+    items = (Item("k1", ("v1",), ("please: k1", "k1, what?")), Item("k2", ("v2",)))
+    learner = make(tmp_path / "l", "naive")
+    texts = learner._texts.training(Task("t", items), 384)
+    assert len(texts) == 2
+    assert not any("please" in learner.model.decode(text) for text in texts)
+    learner.learn(Task("t", items))
+    row = learner.evaluate()
+    assert row.counts == [2]
+    assert row.reworded[0] in (0.0, 0.5, 1.0)
+    reworded = learner.directory.reworded_matrix()
+    assert reworded is not None
+    assert len(reworded) == 1
+
+
+def test_next_task_is_asked_before_it_is_learnt(tmp_path: Path, stream: TaskStream) -> None:
+    learner = make(tmp_path / "l", "naive")
+    learner.learn(stream[0])
+    assert learner.evaluate(ahead=stream[1]).ahead == 0.0
+    assert learner.matrix().scores.shape == (1, 1)
+    learner.learn(stream[1])
+    learner.evaluate()
+    assert learner.matrix().scores[0, 1] == 0.0
+    assert learner.directory.reworded_matrix() is None

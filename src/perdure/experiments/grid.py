@@ -72,7 +72,7 @@ def _run_one(
     while True:
         learnt = learner.tasks_learnt
         if learnt and learner.directory.row(learnt) is None:  # also after a kill between learning and asking
-            learner.evaluate()
+            learner.evaluate(ahead=stream[learnt] if learnt < len(stream) else None)
         if learnt == len(stream):
             return
         progress.heading(f"{run.label} {learnt + 1}/{len(stream)}")

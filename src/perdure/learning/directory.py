@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +31,25 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Row:
-    """Scores after a task. scores[j], formatted[j]: shares of task j+1's questions answered right, and in the right format
-    (None: not asked). counts[j]: how many were asked."""
+    """Scores after a task.
+
+    scores[j], formatted[j]: shares of task j+1's questions answered right, and in the right format (None: not asked).
+    counts[j]: how many were asked. reworded[j]: share of its paraphrases answered right (None: not asked, or it has none).
+    ahead: share of the next task's questions answered right before it is learnt (None: not asked).
+    """
 
     checkpoint: int
     scores: list[float | None]
     formatted: list[float | None]
     counts: list[int]
+    reworded: list[float | None] = field(default_factory=list)
+    ahead: float | None = None
+
+    @classmethod
+    def blank(cls, checkpoint: int) -> "Row":
+        """Nothing asked yet."""
+        nothing: list[float | None] = [None] * checkpoint
+        return cls(checkpoint, nothing.copy(), nothing.copy(), [0] * checkpoint, nothing.copy())
 
 
 def refuse_used(path: Path) -> None:
@@ -161,11 +173,20 @@ class LearnerDirectory:
         return self.path / f"logs/{number:04d}.jsonl"
 
     def matrix(self) -> RetentionMatrix:
-        """The retention matrix so far; checkpoints that were not asked are nan."""
-        names = self.task_names()
-        rows = [self.row(number) for number in range(1, len(names) + 1)]
-        scores = [row.scores if row else [None] * number for number, row in enumerate(rows, start=1)]
+        """The retention matrix so far; what was not asked is nan. Above the diagonal stands what was known before learning."""
+        names, rows = self.task_names(), self._rows()
+        scores = [[*row.scores, row.ahead] if row.checkpoint < len(rows) else row.scores for row in rows]
         return RetentionMatrix.from_rows(scores, names)
+
+    def reworded_matrix(self) -> RetentionMatrix | None:
+        """The same over the tasks' paraphrases, which are never trained on; None when no task has any."""
+        rows = self._rows()
+        if all(score is None for row in rows for score in row.reworded):
+            return None
+        return RetentionMatrix.from_rows([row.reworded for row in rows], self.task_names())
+
+    def _rows(self) -> list[Row]:
+        return [self.row(number) or Row.blank(number) for number in range(1, self.tasks_learnt + 1)]
 
     def status(self) -> dict[str, Any]:
         """What the learner is and how it stands, for a person or a script; JSON values."""

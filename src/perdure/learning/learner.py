@@ -4,9 +4,10 @@ import json
 import math
 import resource
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,10 @@ from perdure.learning.directory import LearnerDirectory, Row, refuse_used
 from perdure.learning.export import export_model
 from perdure.learning.state import commit_state, read_state
 from perdure.learning.step import StepRecord, training_step
-from perdure.learning.texts import Texts
+from perdure.learning.texts import AskedTask, Texts
 from perdure.learning.tracking import Tracking, check_trackers
 from perdure.methods import Method
-from perdure.models.answering import Question, answer_questions
+from perdure.models.answering import Answer, answer_questions
 from perdure.models.batches import minibatches
 from perdure.models.decoding import continue_sequences, greedy
 from perdure.models.language_model import LanguageModel
@@ -81,7 +82,7 @@ class Learner:
         self._texts = Texts(model, text_format(settings.asking.format), lead=lead)
         self._allocation = ALLOCATIONS[method.allocation](model, settings, self.seed)
         self._anchors: dict[str, Anchor] = build_anchors(method, settings, keep_end_of_text=self._texts.format.ends_with_eos)
-        self._questions: dict[int, list[Question]] = {}  # tokenised once, asked after every task
+        self._questions: dict[int, AskedTask] = {}  # tokenised once, asked after every task
         self._restore()
 
     @classmethod
@@ -288,25 +289,53 @@ class Learner:
 
     # --- asking --------------------------------------------------------------------------------------------------------
 
-    def evaluate(self, tasks: Sequence[int] | None = None) -> Row:
-        """Ask the model the training questions of the given tasks (all by default): one row of the retention matrix.
+    def evaluate(self, tasks: Sequence[int] | None = None, *, ahead: Task | None = None) -> Row:
+        """Ask the model the training questions of the given tasks, and their paraphrases: one row of the retention matrix.
 
         Nothing random happens here, and what an earlier call asked at this checkpoint is kept.
 
         Parameters
         ----------
-        tasks: numbers of tasks, from 1.
+        tasks: numbers of tasks, from 1; by default all.
+        ahead: the task to be learnt next, asked before it is learnt (forward transfer).
+
+        Raises
+        ------
+        InputError: nothing has been learnt yet, or another process is writing here.
         """
         learnt = self.tasks_learnt
         if not learnt:
             raise InputError(f"{self.directory.path} has learnt nothing yet; begin with `perdure learn`.")
         with self.directory.writing():
-            asked = list(tasks) if tasks is not None else list(range(1, learnt + 1))
-            costs = self.directory.costs(learnt)
             began = time.perf_counter()
-            questions = [question for number in asked for question in self._questions_of(number)]
-            with self._progress.stage("scoring", len(questions)) as advance:
-                answers = answer_questions(
+            asked = {number: self._questions_of(number) for number in tasks or range(1, learnt + 1)}
+            if ahead is not None:
+                asked[learnt + 1] = self._texts.questions(ahead)
+            row = self.directory.row(learnt) or Row.blank(learnt)
+            for number, (plain, reworded) in self._judge(asked).items():
+                if number > learnt:
+                    row = replace(row, ahead=_share(answer.right for answer in plain))
+                    continue
+                row.scores[number - 1] = _share(answer.right for answer in plain)
+                row.formatted[number - 1] = _share(answer.formatted for answer in plain)
+                row.counts[number - 1] = len(plain)
+                row.reworded[number - 1] = _share(answer.right for answer in reworded)
+            self.directory.write_row(row)
+            costs = self.directory.costs(learnt)
+            costs["seconds"]["scoring"] = costs["seconds"].get("scoring", 0.0) + time.perf_counter() - began
+            scored = sum(
+                len(question.prompt) + len(question.completion) for pair in asked.values() for question in chain(*pair)
+            )
+            costs["tokens"]["scored"] = costs["tokens"].get("scored", 0) + scored
+            self.directory.write_costs(learnt, costs)
+        return row
+
+    def _judge(self, asked: Mapping[int, AskedTask]) -> dict[int, tuple[list[Answer], list[Answer]]]:
+        """Put all questions in one go; the answers to each task's questions and to its paraphrases, by its number."""
+        questions = [question for pair in asked.values() for question in chain(*pair)]
+        with self._progress.stage("scoring", len(questions)) as advance:
+            answers = iter(
+                answer_questions(
                     self.model,
                     questions,
                     self._texts.format,
@@ -315,19 +344,11 @@ class Learner:
                     batch_size=self.settings.asking.batch_size,
                     advance=advance,
                 )
-            row = self.directory.row(learnt) or Row(learnt, [None] * learnt, [None] * learnt, [0] * learnt)
-            remaining = iter(answers)
-            for number in asked:
-                judged = [next(remaining) for _ in self._questions_of(number)]
-                row.scores[number - 1] = sum(answer.right for answer in judged) / len(judged)
-                row.formatted[number - 1] = sum(answer.formatted for answer in judged) / len(judged)
-                row.counts[number - 1] = len(judged)
-            self.directory.write_row(row)
-            costs["seconds"]["scoring"] = costs["seconds"].get("scoring", 0.0) + time.perf_counter() - began
-            scored = sum(len(question.prompt) + len(question.completion) for question in questions)
-            costs["tokens"]["scored"] = costs["tokens"].get("scored", 0) + scored
-            self.directory.write_costs(learnt, costs)
-        return row
+            )
+        return {
+            number: (list(islice(answers, len(plain))), list(islice(answers, len(reworded))))
+            for number, (plain, reworded) in asked.items()
+        }
 
     def ask(self, question: str) -> str:
         """The model's greedy answer to one question, put as its training questions are."""
@@ -353,7 +374,7 @@ class Learner:
         """
         probes = [self._texts.prompt("What is perdure?")]
         for number in range(1, self.tasks_learnt + 1)[-PROBES:]:
-            question = self._questions_of(number)[0]
+            question = self._questions_of(number)[0][0]
             probes.append([*question.prompt, *question.completion])
         about = self.directory.description | {"tasks": self.tasks_learnt}
         prompt = self.model.decode_whole(self._texts.prompt("{question}"))
@@ -374,9 +395,9 @@ class Learner:
         for name, anchor in self._anchors.items():
             anchor.load_state_dict(tensors.get(name, {}))
 
-    def _questions_of(self, number: int) -> list[Question]:
+    def _questions_of(self, number: int) -> AskedTask:
         if number not in self._questions:
-            self._questions[number] = [self._texts.question(item) for item in self.directory.task(number).items]
+            self._questions[number] = self._texts.questions(self.directory.task(number))
         return self._questions[number]
 
     def _logits(self, batch: Any) -> torch.Tensor:
@@ -399,6 +420,12 @@ class Learner:
         began = time.perf_counter()
         yield
         report.seconds[stage] = report.seconds.get(stage, 0.0) + time.perf_counter() - began
+
+
+def _share(verdicts: Iterable[bool]) -> float | None:
+    """The share of true verdicts; None when there are none."""
+    known = list(verdicts)
+    return sum(known) / len(known) if known else None
 
 
 def peak_memory(device: torch.device) -> int:

@@ -5,12 +5,15 @@ question asked are exactly the first tokens of the text trained.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from perdure.errors import InputError
 from perdure.models.answering import Question
 from perdure.models.language_model import LanguageModel
 from perdure.tasks import Item, Task
 from perdure.tasks.text import TextFormat
+
+AskedTask = tuple[list[Question], list[Question]]  # a task's questions, and its paraphrases
 
 
 class Texts:
@@ -30,6 +33,11 @@ class Texts:
         """An item to be asked and judged."""
         completion = [*self._model.encode(self.format.completion(item.answers[0])), *self._end]
         return Question(self.prompt(item.question), completion, item.answers)
+
+    def questions(self, task: Task) -> AskedTask:
+        """A task's own questions, and its paraphrases with the same accepted answers."""
+        reworded = [replace(item, question=text, paraphrases=()) for item in task.items for text in item.paraphrases]
+        return [self.question(item) for item in task.items], [self.question(item) for item in reworded]
 
     def training(self, task: Task, max_length: int) -> list[list[int]]:
         """The training sequences of a task.

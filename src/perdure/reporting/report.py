@@ -24,7 +24,7 @@ from perdure.reporting.page import (
 )
 from perdure.reporting.results import MethodResult, RunResult, by_method, write_results
 from perdure.reporting.wording import NOT_DEFINED, count, listing, percent, plural, seconds, short, size
-from perdure.retention.measures import bootstrap_interval
+from perdure.retention.measures import bootstrap_interval, summary
 
 STAGES = ("sampling", "training", "finishing", "scoring")
 WINDOW = 5  # k of the W(k) in the table, where there are more tasks
@@ -229,6 +229,17 @@ def _measures(methods: Sequence[MethodResult]) -> list[Block]:
             "Per cent of questions answered right; half-life in tasks.", ["", "Final", "Diag", "Forget", "half-life"], seeds
         )
         blocks.append(Fold("Every seed", [table]))
+    reworded = [
+        [method.name, *(percent(share) for share in (own.final, summary(other).final, own.diagonal, summary(other).diagonal))]
+        for method in methods
+        for own, other in [(method.median_run.measures, method.median_run.reworded)]
+        if other is not None
+    ]
+    if reworded:
+        which = " of the median-Final seed" if several else ""
+        caption = f"Per cent answered right{which}: the questions trained on, and the same in words that were never trained on."
+        head = ["", "Final", "Final, reworded", "Diag", "Diag, reworded"]
+        blocks.append(Table(caption, head, reworded))
     others = [
         [method.name, percent(run.format_rate), percent(measure.forward_transfer)]
         for method in methods

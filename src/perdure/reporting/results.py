@@ -27,7 +27,7 @@ class RunResult:
     settings: the learner's settings as plain data. model: one line that says which model learnt.
     questions: for each task, how many questions the last checkpoint was asked (0: none).
     formatted: for each task, the share of the last checkpoint's answers that were in the text format (None: not asked).
-    stream: one fingerprint a task.
+    reworded: the retention matrix over paraphrases, where the tasks have any. stream: one fingerprint a task.
     """
 
     method: str
@@ -40,6 +40,7 @@ class RunResult:
     directory: Path
     questions: tuple[int, ...]
     formatted: tuple[float | None, ...]
+    reworded: RetentionMatrix | None
     stream: tuple[str, ...]
 
     @classmethod
@@ -72,6 +73,7 @@ class RunResult:
             directory=path,
             questions=tuple(row.counts) if row else (0,) * len(learnt),
             formatted=tuple(row.formatted) if row else (None,) * len(learnt),
+            reworded=files.reworded_matrix(),
             stream=tuple(files.task_fingerprints()),
         )
 
