@@ -22,6 +22,99 @@ MECHANISMS: dict[str, tuple[str, Any]] = {
 NAIVE = "naive"
 ALIASES = {"all-merge": "si+sd+replay+merge"}  # the paper's 'all + Merge'
 
+
+@dataclass(frozen=True)
+class Description:
+    """A mechanism in words. work: beyond a plain training step. state: what a checkpoint holds of it; T counts tasks."""
+
+    name: str
+    holds: str
+    work: str
+    memory: str
+    state: str
+    source: str
+
+
+DESCRIPTIONS = (
+    Description(
+        "naive",
+        "one shared adapter, no anchor",
+        "none",
+        "gradients and AdamW of the adapter",
+        "the adapter",
+        "LoRA, Hu et al. 2021",
+    ),
+    Description(
+        "si",
+        "the weights: importance from the path of training",
+        "a copy of factors and gradient each step; with sd, one more backward pass",
+        "5 numbers a trained scalar",
+        "2 numbers a trained scalar, whatever T",
+        "Zenke, Poole & Ganguli 2017",
+    ),
+    Description(
+        "ewc",
+        "the weights: importance from squared gradients",
+        "one backward pass over the task at its end",
+        "2 numbers a trained scalar",
+        "2 numbers a trained scalar, whatever T",
+        "Schwarz et al. 2018",
+    ),
+    Description(
+        "sd",
+        "the function: the previous model on the new texts",
+        "one forward pass over the task; a divergence each step",
+        "a hidden state for each of the task's tokens",
+        "none",
+        "Li & Hoiem 2016",
+    ),
+    Description(
+        "replay",
+        "the data: the previous model on its own samples",
+        "sampling; one forward pass over the samples; a second minibatch each step",
+        "a hidden state for each sampled token",
+        "none",
+        "arXiv 2609.06986",
+    ),
+    Description(
+        "merge",
+        "updates in the weights, a fresh adapter each task",
+        "one product a layer at the end",
+        "none",
+        "touched weights, whatever T",
+        "ReLoRA, Lialin et al. 2023",
+    ),
+    Description(
+        "o-lora",
+        "updates in factors of their own, kept apart",
+        "overlap with T adapters each step",
+        "T adapters",
+        "T adapters",
+        "Wang et al. 2023",
+    ),
+    Description(
+        "osrm",
+        "as merge, each adapter begun away from past inputs",
+        "one forward pass over 64 items; a decomposition a layer",
+        "T mean inputs a layer",
+        "touched weights and T mean inputs a layer",
+        "Zhang & Zhou 2025",
+    ),
+)
+
+
+def paper_methods(stream: str) -> tuple[str, ...]:
+    """The 21 methods that the paper runs on a stream (``symbol``, ``llm`` or ``real``), by canonical name: all combinations of
+    si, sd, replay and merge; ewc, o-lora and osrm alone; and the stream's matched anchors with o-lora and osrm for merge."""
+    anchors = ("si", "sd", "replay", "merge")
+    combinations = [
+        "+".join(name for place, name in enumerate(anchors) if chosen >> place & 1) or NAIVE
+        for chosen in range(2 ** len(anchors))
+    ]
+    matched = "si+sd+replay" if stream == "symbol" else "si+replay"
+    return (*combinations, "ewc", "o-lora", "osrm", f"{matched}+o-lora", f"{matched}+osrm")
+
+
 _ROLES = {
     "weight_anchor": "how the weights are anchored",
     "allocation": "where the update is kept",

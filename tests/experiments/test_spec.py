@@ -342,7 +342,7 @@ RECIPES = sorted(recipe_folder().glob("*.yaml"))
 
 
 def test_there_are_recipes() -> None:
-    assert {"default", "demo", "tiny", "paper-symbol"} <= {path.stem for path in RECIPES}
+    assert {"default", "demo", "tiny", "tiny-learner"} <= {path.stem for path in RECIPES}
     assert recipe_folder() == Path(__file__).parents[2] / "recipes"
 
 
@@ -358,25 +358,6 @@ def test_every_recipe_is_valid_and_says_how_to_run_it(path: Path) -> None:
     else:
         assert f"--recipe {path.stem}\n" in about
         assert load_recipe(path.stem)
-
-
-def test_the_papers_recipe_has_the_papers_values() -> None:
-    experiment = load_experiment("paper-symbol")
-    runs = experiment.runs()
-    assert len(runs) == 7 * 3
-    for run in runs:
-        same_but = run.settings.model_copy(
-            update={
-                "method": "replay+merge",
-                "adapter": run.settings.adapter.model_copy(update={"targets": "all-linear"}),
-                "asking": run.settings.asking.model_copy(update={"format": "plain"}),
-            }
-        )
-        assert same_but == LearnerSettings()
-        assert run.settings.asking.format == "boxed"
-        assert len(run.settings.adapter.targets) == 7
-    stream = experiment.build_stream()
-    assert (len(stream), {len(task.items) for task in stream}, experiment.seeds) == (100, {100}, (41, 42, 43))
 
 
 def test_recipes_and_experiments_are_told_apart(tmp_path: Path) -> None:

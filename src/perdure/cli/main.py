@@ -234,6 +234,8 @@ def run(
     spec: Annotated[str, typer.Argument(help="An experiment's YAML file, or the name of a packaged one.", show_default=False)],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="For the results; by default results/NAME.")] = None,
     seed: Annotated[list[int] | None, typer.Option(help="Seeds instead of the file's; may be repeated.")] = None,
+    model: Annotated[str | None, typer.Option(help="A model instead of the file's.")] = None,
+    tasks: Annotated[int | None, typer.Option(min=1, help="Learn only so many of the stream's tasks.")] = None,
     device: Device = None,
     track: Trackers = None,
     quiet: Quiet = False,
@@ -244,14 +246,15 @@ def run(
     A run that was interrupted goes on where it stopped; one that is finished is not run again.
 
     [dim]perdure run demo
-    perdure run my-experiment.yaml --output results/mine --seed 0 --seed 1[/dim]
+    perdure run my-experiment.yaml --output results/mine --seed 0 --seed 1
+    perdure run paper/symbol/all-merge --tasks 10 --model smollm2-135m[/dim]
     """
     from perdure.experiments.grid import run_experiment
     from perdure.experiments.report import report_directory, summary_table
     from perdure.experiments.spec import find_experiment, load_experiment
 
     path = find_experiment(spec)
-    experiment = load_experiment(path, seeds=seed or None)
+    experiment = load_experiment(path, seeds=seed or None, model=model, first_tasks=tasks)
     where = output or Path("results") / path.stem
     progress = TerminalProgress(err, quiet=quiet)
     run_experiment(experiment, where, progress=progress, trackers=_trackers(track), device=device)
@@ -263,6 +266,28 @@ def run(
     for what, file in written.items():
         out.print(f"{what}: {file}", markup=False)
     _next(f"open {written['page']} in a browser", "then try: perdure run tiny")
+
+
+@app.command()
+def methods(as_json: AsJson = False) -> None:
+    """List the mechanisms, and the methods of the paper that join them.
+
+    [dim]perdure methods[/dim]
+    """
+    from rich.table import Table
+
+    from perdure.methods import DESCRIPTIONS, paper_methods
+
+    if as_json:
+        streams = {stream: list(paper_methods(stream)) for stream in ("symbol", "llm", "real")}
+        out.print_json(json.dumps({"mechanisms": {d.name: vars(d) for d in DESCRIPTIONS}, "paper": streams}))
+        return
+    table = Table("mechanism", "holds or keeps", "extra work", "memory while training", "state", "source", show_lines=True)
+    for about in DESCRIPTIONS:
+        table.add_row(about.name, about.holds, about.work, about.memory, about.state, about.source)
+    out.print(table)
+    out.print("Join them with +. The paper's 21 methods on Symbol-QA:", ", ".join(paper_methods("symbol")))
+    _next("perdure run paper/symbol/all-merge --tasks 10 --model tiny", "any of them, scaled down")
 
 
 def _plain(value: Any) -> str:

@@ -30,7 +30,7 @@ from perdure.experiments.streams import AnyStream, NonEmpty, Seed, printable
 from perdure.experiments.validation import validate
 from perdure.experiments.yaml_source import read_yaml
 from perdure.methods import Method
-from perdure.settings import LearnerSettings, Sections, Settings, canonical_method
+from perdure.settings import LearnerSettings, Positive, Sections, Settings, canonical_method
 from perdure.tasks import TaskStream
 
 _SECTION_OF = {
@@ -124,6 +124,7 @@ class Experiment(Sections):
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1)] = Field(
         default=(0,), description="every method runs once with each"
     )
+    first_tasks: Positive | None = Field(default=None, description="learn only so many of the stream's tasks, from the first")
 
     @field_validator("methods")
     @classmethod
@@ -153,7 +154,10 @@ class Experiment(Sections):
         ------
         InputError: a file of the stream can't be read as a task.
         """
-        return self.stream.build()
+        whole = self.stream.build()
+        if self.first_tasks is None or self.first_tasks >= len(whole):
+            return whole
+        return TaskStream(whole.name, tuple(whole[place] for place in range(self.first_tasks)))
 
     def runs(self) -> list[ResolvedRun]:
         """All runs: every method with the first seed, then with the next, so that methods can be compared early."""
@@ -164,13 +168,19 @@ class Experiment(Sections):
         ]
 
 
-def load_experiment(name_or_path: str | os.PathLike[str], *, seeds: Iterable[int] | None = None) -> Experiment:
+def load_experiment(
+    name_or_path: str | os.PathLike[str],
+    *,
+    seeds: Iterable[int] | None = None,
+    model: str | None = None,
+    first_tasks: int | None = None,
+) -> Experiment:
     """Read an experiment.
 
     Parameters
     ----------
     name_or_path: a YAML file, or the name of an experiment that comes with perdure.
-    seeds: instead of the file's.
+    seeds, model, first_tasks: instead of the file's.
 
     Raises
     ------
@@ -183,12 +193,12 @@ def load_experiment(name_or_path: str | os.PathLike[str], *, seeds: Iterable[int
             "this is a recipe for one learner, not an experiment; use it with `perdure init`, or add stream and methods.",
         )
     experiment = validate(document, Experiment)
-    if seeds is None:
-        return experiment
+    instead: dict[str, Any] = {"model": model, "first_tasks": first_tasks}
     try:
-        return experiment.model_copy(update={"seeds": _distinct_seeds(tuple(seeds))})
+        instead["seeds"] = None if seeds is None else _distinct_seeds(tuple(seeds))
     except ValueError as error:
         raise InputError(str(error)) from None
+    return experiment.model_copy(update={name: value for name, value in instead.items() if value is not None})
 
 
 def load_recipe(name_or_path: str | os.PathLike[str]) -> LearnerSettings:
@@ -221,7 +231,8 @@ def find_experiment(name_or_path: str | os.PathLike[str]) -> Path:
     path = Path(name_or_path)
     if os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises for some impossible names
         return path
-    own = {file.stem: file for file in sorted(recipe_folder().glob("*.yaml"))}
+    folder = recipe_folder()
+    own = {file.relative_to(folder).with_suffix("").as_posix(): file for file in sorted(folder.rglob("*.yaml"))}
     if str(path) in own:
         return own[str(path)]
     if path.suffix in (".yaml", ".yml") or len(path.parts) > 1 or os.path.isdir(path):  # noqa: PTH112
