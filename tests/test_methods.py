@@ -50,9 +50,12 @@ def test_every_mechanism_says_something() -> None:
         (
             "no",
             "the method 'no' has an unknown mechanism, 'no'; "
-            "known: all-merge, ewc, merge, naive, o-lora, osrm, replay, sd, si.",
+            "known: all-merge, ewc, full, merge, naive, o-lora, osrm, replay, sd, si, value.",
         ),
-        ("xyz+sd", "the method 'xyz+sd' has an unknown mechanism, 'xyz'; known: ewc, merge, o-lora, osrm, replay, sd, si."),
+        (
+            "xyz+sd",
+            "the method 'xyz+sd' has an unknown mechanism, 'xyz'; known: ewc, full, merge, o-lora, osrm, replay, sd, si, value.",
+        ),
         ("si+ewc", "the method 'si+ewc' joins si and ewc, and both say how the weights are anchored; keep one."),
         ("ewc+replay+si", "the method 'ewc+replay+si' joins ewc and si, and both say how the weights are anchored; keep one."),
         ("naive+replay", "the method 'naive+replay' adds to naive, which means no mechanism at all; leave naive out."),

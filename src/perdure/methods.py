@@ -18,6 +18,8 @@ MECHANISMS: dict[str, tuple[str, Any]] = {
     "merge": ("allocation", "merged"),
     "o-lora": ("allocation", "orthogonal"),
     "osrm": ("allocation", "osrm"),
+    "full": ("allocation", "full"),
+    "value": ("allocation", "value"),
 }
 NAIVE = "naive"
 ALIASES = {"all-merge": "si+sd+replay+merge"}  # the paper's 'all + Merge'
@@ -100,6 +102,22 @@ DESCRIPTIONS = (
         "touched weights and T mean inputs a layer",
         "Zhang & Zhou 2025",
     ),
+    Description(
+        "full",
+        "no adapter: every matrix of the decoder is trained",
+        "whole weight gradients",
+        "gradients, AdamW and a copy of the matrices",
+        "trained weights, whatever T",
+        "ours",
+    ),
+    Description(
+        "value",
+        "no adapter: the value projections alone are trained",
+        "weight gradients of them",
+        "gradients, AdamW and a copy of them",
+        "trained weights, whatever T",
+        "arXiv 2602.23197",
+    ),
 )
 
 
@@ -126,7 +144,7 @@ class Method:
     """What holds old knowledge while a task is learnt, and where the task's update is kept.
 
     name: the canonical name. weight_anchor: si, ewc or none. distillation, replay: on or off. allocation: shared,
-    merged, orthogonal or osrm.
+    merged, orthogonal, osrm, full or value.
     """
 
     name: str

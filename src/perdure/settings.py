@@ -160,8 +160,8 @@ class LearnerSettings(Sections):
 
     method: str = Field(
         default="replay+merge",
-        description="joins mechanisms with `+`: `si` or `ewc`, `sd`, `replay`, and one of `merge`, `o-lora` and "
-        "`osrm`; `naive` is the shared adapter with no anchor",
+        description="joins mechanisms with `+`: `si` or `ewc`, `sd`, `replay`, and one of `merge`, `o-lora`, "
+        "`osrm`, `full` and `value`; `naive` is the shared adapter with no anchor",
     )
 
     _canonical_method = field_validator("method")(canonical_method)

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from perdure.allocation import ALLOCATIONS, MergedAllocation
+from perdure.allocation.adapter import AdapterAllocation
 from perdure.anchors.anchor import TaskContext
 from perdure.anchors.teacher import Teacher
 from perdure.errors import InputError
@@ -14,6 +15,7 @@ from perdure.models.language_model import LanguageModel
 from perdure.models.loading import load_model
 from perdure.settings import Adapter, Sections
 
+ADAPTERS = [name for name, rule in ALLOCATIONS.items() if issubclass(rule, AdapterAllocation)]
 ADAPTER = Sections(adapter=Adapter(rank=4, alpha=8, dropout=0.1))
 
 
@@ -43,7 +45,7 @@ def test_fresh_adapter_changes_no_bit(model: LanguageModel, rule: str) -> None:
     assert logits(model).equal(before)
 
 
-@pytest.mark.parametrize("rule", ALLOCATIONS)
+@pytest.mark.parametrize("rule", ADAPTERS)
 def test_adapter_is_drawn_by_seed_and_task(model: LanguageModel, rule: str) -> None:
     allocation = ALLOCATIONS[rule](model, ADAPTER, seed=0)
     allocation.begin_task(1)
@@ -153,8 +155,8 @@ def test_state_grows_as_the_rule_says(model: LanguageModel, rule: str) -> None:
         allocation.end_task()
         sizes.append(sum(t.numel() for t in allocation.state_dict().values()))
     adapter = sum(parameter.numel() for parameter in allocation.parameters.values())
-    inputs = sum(layer.in_features for layer in allocation.layers.values())
-    growth = {"shared": 0, "merged": 0, "orthogonal": adapter, "osrm": inputs}[rule]
+    inputs = sum(layer.in_features for layer in getattr(allocation, "layers", {}).values())
+    growth = {"orthogonal": adapter, "osrm": inputs}.get(rule, 0)
     assert [later - earlier for earlier, later in itertools.pairwise(sizes)] == [growth, growth]
 
 
@@ -185,3 +187,32 @@ def test_unknown_target_is_refused(model: LanguageModel) -> None:
 def test_embedding_target_is_refused(model: LanguageModel) -> None:
     with pytest.raises(InputError, match="not a linear layer"):
         ALLOCATIONS["shared"](model, Sections(adapter=Adapter(targets=("embed_tokens",))), seed=0)
+
+
+def test_value_rule_trains_value_projections_alone(model: LanguageModel) -> None:
+    allocation = ALLOCATIONS["value"](model, ADAPTER, seed=0)
+    assert allocation.parameters
+    assert all(name.endswith("v_proj.weight") for name in allocation.parameters)
+    trained = {name for name, parameter in model.model.named_parameters() if parameter.requires_grad}
+    assert trained == set(allocation.parameters)
+
+
+def test_full_rule_trains_every_matrix_but_embedding_and_head(model: LanguageModel) -> None:
+    allocation = ALLOCATIONS["full"](model, ADAPTER, seed=0)
+    kinds = {name.split(".")[-2] for name in allocation.parameters}
+    assert kinds == {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}
+
+
+def test_dense_rules_put_a_given_up_first_task_back(model: LanguageModel) -> None:
+    allocation = ALLOCATIONS["full"](model, ADAPTER, seed=0)
+    before = logits(model)
+    allocation.begin_task(1)
+    move_factors(allocation.parameters)
+    allocation.reset()
+    assert logits(model).equal(before)
+
+
+def test_dense_rules_refuse_bfloat16() -> None:
+    model = LanguageModel(load_model("random-tiny", device="cpu", dtype="bfloat16"))
+    with pytest.raises(InputError, match="--dtype float32"):
+        ALLOCATIONS["value"](model, ADAPTER, seed=0)

@@ -1,8 +1,8 @@
 """The paper's recipes: all there, all valid, all with the paper's values, and none edited by hand."""
 
 import pytest
-
 from benchmarks.make_paper_recipes import recipes
+
 from perdure.experiments.spec import load_experiment
 from perdure.methods import Method, paper_methods
 from perdure.settings import Sections

@@ -216,7 +216,8 @@ CHANGES = [  # what is written instead of what, and the sentence
     (
         "- naive",
         "- no",
-        "8: the method 'no' has an unknown mechanism, 'no'; known: all-merge, ewc, merge, naive, o-lora, osrm, replay, sd, si.",
+        "8: the method 'no' has an unknown mechanism, 'no'; "
+        "known: all-merge, ewc, full, merge, naive, o-lora, osrm, replay, sd, si, value.",
     ),
     ("- naive", "- niave", "8: the method 'niave' has an unknown mechanism, 'niave'; did you mean 'naive'?"),
     ("- naive", "- si+ewc", "8: the method 'si+ewc' joins si and ewc, and both say how the weights are anchored; keep one."),

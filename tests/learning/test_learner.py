@@ -48,7 +48,10 @@ def test_warm_up_starts_at_a_fraction_and_then_is_constant(tmp_path: Path, strea
     assert rates[10] == rates[40] == pytest.approx(3e-3)
 
 
-@pytest.mark.parametrize("method", ["naive", "merge", "sd", "si+merge", "ewc", "replay", "si+sd+replay+merge"])
+@pytest.mark.parametrize(
+    "method",
+    ["naive", "merge", "sd", "si+merge", "ewc", "replay", "si+sd+replay+merge", "ewc+o-lora", "osrm", "ewc+full", "si+value"],
+)
 def test_reopened_learner_answers_the_same(tmp_path: Path, stream: TaskStream, method: str) -> None:
     learner = make(tmp_path / "l", method)
     for task in stream.tasks[:2]:

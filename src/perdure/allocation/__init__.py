@@ -1,6 +1,7 @@
 """Where a task's update is kept."""
 
 from perdure.allocation.allocation import Allocation
+from perdure.allocation.dense import DenseAllocation, ValueAllocation
 from perdure.allocation.merged import MergedAllocation
 from perdure.allocation.orthogonal import OrthogonalAllocation
 from perdure.allocation.osrm import SequentialOSRMAllocation
@@ -11,4 +12,6 @@ ALLOCATIONS: dict[str, type[Allocation]] = {
     "merged": MergedAllocation,
     "orthogonal": OrthogonalAllocation,
     "osrm": SequentialOSRMAllocation,
+    "full": DenseAllocation,
+    "value": ValueAllocation,
 }

@@ -15,14 +15,14 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
-from perdure.allocation.allocation import Allocation
+from perdure.allocation.adapter import AdapterAllocation
 from perdure.models.language_model import LanguageModel
 from perdure.settings import Sections
 
 REMAINDER = ".remainder"
 
 
-class MergedAllocation(Allocation):
+class MergedAllocation(AdapterAllocation):
     """The previous model is the model with the adapter off. Between tasks the adapter is off."""
 
     def __init__(self, model: LanguageModel, settings: Sections, seed: int) -> None:
@@ -59,6 +59,9 @@ class MergedAllocation(Allocation):
         """The weight in float32, with what rounding had taken from it."""
         exact = weight.detach().float() if weight.dtype != torch.float32 else weight.detach().clone()
         return exact.add_(self._remainder[name].float()) if name in self._remainder else exact
+
+    def reset(self) -> None:
+        self.enable(False)
 
     def state_dict(self) -> dict[str, Tensor]:
         state = {f"{name}.weight": layer.get_base_layer().weight.detach() for name, layer in self.layers.items()}

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from perdure.allocation.allocation import ADAPTER
+from perdure.allocation.adapter import ADAPTER
 from perdure.allocation.merged import MergedAllocation
 from perdure.models.language_model import LanguageModel
 from perdure.settings import Sections

@@ -7,15 +7,15 @@ Source: continual-memorisation protocol §3.
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 import torch
 from torch import Tensor
 
-from perdure.allocation.allocation import Allocation
+from perdure.allocation.adapter import AdapterAllocation
 
 
-class SharedAllocation(Allocation):
+class SharedAllocation(AdapterAllocation):
     """The previous model is the base with the factors that the task began with."""
 
     def begin_task(self, number: int) -> None:
@@ -23,21 +23,14 @@ class SharedAllocation(Allocation):
             self.draw_adapter(number)
         self._previous = {name: parameter.detach().clone() for name, parameter in self.parameters.items()}
 
-    @contextmanager
-    def previous_model(self) -> Iterator[None]:
-        # The data is rebound, not copied over: a student's graph in the making keeps the tensors it has saved.
-        current = {name: parameter.data for name, parameter in self.parameters.items()}
-        for name, parameter in self.parameters.items():
-            parameter.data = self._previous[name]
-        try:
-            with self.evaluation_mode():
-                yield
-        finally:
-            for name, parameter in self.parameters.items():
-                parameter.data = current[name]
+    def previous_model(self) -> AbstractContextManager[None]:
+        return self.holding(self._previous)
 
     def end_task(self) -> None:
         self._previous = {}
+
+    def reset(self) -> None:
+        self.draw_adapter(1)
 
     def state_dict(self) -> dict[str, Tensor]:
         return {name: parameter.detach() for name, parameter in self.parameters.items()}

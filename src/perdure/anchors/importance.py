@@ -13,6 +13,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 from torch.nn import Parameter
+from transformers.pytorch_utils import Conv1D
 
 from perdure.anchors.anchor import Anchor, TaskContext
 from perdure.models.vocabulary import token_nll
@@ -165,6 +166,8 @@ def diagonal_fisher(task: TaskContext, examples: int) -> dict[str, Tensor]:
 
         def square(leaving: Tensor) -> None:
             gradient = torch.einsum("bto,bti->boi", leaving.float(), entering.float())
+            if isinstance(layer, Conv1D):  # GPT-2's weights are stored transposed
+                gradient = gradient.transpose(1, 2)
             fisher[name].add_(gradient.square_().sum(dim=0))
 
         output.register_hook(square)

@@ -387,7 +387,7 @@ class Learner:
         self.model.model.eval()
         learnt = self.tasks_learnt
         if not learnt:
-            self._allocation.draw_adapter(1)
+            self._allocation.reset()
             tensors: dict[str, dict[str, torch.Tensor]] = {}
         else:
             tensors = read_state(self.directory.state, learnt)
