@@ -34,7 +34,7 @@ def test_real_from_files_beside_the_spec(tmp_path: Path) -> None:
     experiment = load(tmp_path, "{kind: real, data: sets, sources: [nq_open], per_source: 8, items: 4}")
     assert [len(task) for task in experiment.build_stream()] == [4, 4]
     assert "no-sets is not a folder; check the path." in refusal(tmp_path, "{kind: real, data: no-sets}")
-    assert "there is no source 'nq'; did you mean" in refusal(tmp_path, "{kind: real, sources: [nq]}")
+    assert "there is no source 'nq_opn'; did you mean 'nq_open'?" in refusal(tmp_path, "{kind: real, sources: [nq_opn]}")
     assert "the source 'squad' is given twice; keep one." in refusal(tmp_path, "{kind: real, sources: [squad, squad]}")
 
 

@@ -24,7 +24,9 @@ def test_one_exchange_a_line(file: Path) -> None:
     parts = [{"type": "text", "text": "Who "}, {"type": "text", "text": "sang?"}]
     file.write_text(
         GOOD
-        + said(("system", "Be brief."), ("user", parts), ("assistant", "Ada"), answers=["A.", "Ada"], paraphrases=["Which singer?"])
+        + said(
+            ("system", "Be brief."), ("user", parts), ("assistant", "Ada"), answers=["A.", "Ada"], paraphrases=["Which singer?"]
+        )
     )
     assert read_task(file).items == (Item("Where?", ("Lima",)), Item("Who sang?", ("Ada", "A."), ("Which singer?",)))
 
@@ -32,7 +34,10 @@ def test_one_exchange_a_line(file: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        (said(("user", "a"), ("assistant", "b"), ("user", "c"), ("assistant", "d")), "by user, assistant, user, assistant; a line must be one"),
+        (
+            said(("user", "a"), ("assistant", "b"), ("user", "c"), ("assistant", "d")),
+            "by user, assistant, user, assistant; a line must be one",
+        ),
         (said(("assistant", "a")), "by assistant; a line must be one exchange"),
         (said(), "by nothing"),
         (said(("user", "a"), ("assistant", None)), "the content of the assistant's message is no text"),

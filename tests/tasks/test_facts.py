@@ -13,7 +13,10 @@ def texts(stream: TaskStream) -> list[str]:
 def test_the_stream_never_changes_silently() -> None:
     """Published numbers name a stream by its seed: another stream under the same seed would make them false."""
     assert facts_stream(3, 4, seed=42).fingerprint == "c816ad88bb67418b3e200d04b129bd6dec93c01dc1d60803ea55f250b135e527"
-    assert facts_stream(3, 4, seed=42, paraphrases=2).fingerprint == "c8adc409cf4173d526fdef6301cab40b88902c6db6b27f7607a2c2da07368865"
+    assert (
+        facts_stream(3, 4, seed=42, paraphrases=2).fingerprint
+        == "c8adc409cf4173d526fdef6301cab40b88902c6db6b27f7607a2c2da07368865"
+    )
 
 
 def test_the_papers_size_has_unique_questions_and_short_answers() -> None:

@@ -7,14 +7,18 @@ import pytest
 from perdure.errors import InputError
 from perdure.tasks import Item, Task, read_jsonl, write_jsonl
 
-CAPITAL = Item("What is the capital of Peru?", ("Lima",), ("Which city is the capital of Peru?", "Peru's capital is which city?"))
+CAPITAL = Item(
+    "What is the capital of Peru?", ("Lima",), ("Which city is the capital of Peru?", "Peru's capital is which city?")
+)
 
 
 def test_a_fingerprint_knows_paraphrases_and_is_unchanged_without_them() -> None:
     plain = Item(CAPITAL.question, CAPITAL.answers)
     written = '[{"answers":["Lima"],"question":"What is the capital of Peru?"}]'
     assert Task("a", (plain,)).fingerprint == hashlib.sha256(written.encode()).hexdigest()
-    reworded = written.replace('"question"', '"paraphrases":' + json.dumps(CAPITAL.paraphrases, separators=(",", ":")) + ',"question"')
+    reworded = written.replace(
+        '"question"', '"paraphrases":' + json.dumps(CAPITAL.paraphrases, separators=(",", ":")) + ',"question"'
+    )
     assert Task("a", (CAPITAL,)).fingerprint == hashlib.sha256(reworded.encode()).hexdigest()
 
 
@@ -56,5 +60,7 @@ def test_a_paraphrase_that_another_item_asks_is_refused() -> None:
 def test_lines_that_differ_in_paraphrases_alone_are_not_taken_for_repetitions(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     file.write_text('{"question": "q", "answer": "a"}\n{"question": "q", "answer": "a", "paraphrases": ["r"]}\n')
-    with pytest.raises(InputError, match=r":2: the question of line 1 again, with other paraphrases; put them all into one line"):
+    with pytest.raises(
+        InputError, match=r":2: the question of line 1 again, with other paraphrases; put them all into one line"
+    ):
         read_jsonl(file)

@@ -22,7 +22,7 @@ def test_questions_answers_and_paraphrases(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "problem"),
     [
-        ("A: a\n", 1, "the question"),
+        ("A: a\n", 1, "this stands before any question"),
         ("# FAQ\nQ: q\nA: a\n", 1, "this stands before any question"),
         ("Q: q\nA: a\n\nQ: r\n\nQ: s\nA: b\n", 4, "the question 'r' has no answer"),
         ("Q: q\nA: a\nQ:\nA: b\n", 3, "the question is empty"),

@@ -69,38 +69,14 @@ def write_stream(name: str, tasks: Iterable[Task], folder: str | os.PathLike[str
         partial.mkdir(parents=True)
     except OSError as error:
         raise InputError(f"{folder} can't be made ({error.strerror}); name a folder where you may write.") from error
-    entries: list[dict[str, Any]] = []
-    names: dict[str, int] = {}
-    for number, task in enumerate(tasks, start=1):
-        if (earlier := names.setdefault(task.name, number)) != number:
-            raise InputError(f"stream '{name}': tasks {earlier} and {number} are both named '{task.name}'; name them apart.")
-        file = f"{number:04d}-{_fit_for_a_file(task.name)}.jsonl"
-        write_jsonl(task, partial / file)
-        reworded = sum(len(item.paraphrases) for item in task.items)
-        entries.append(
-            {"file": file, "name": task.name, "items": len(task), "paraphrases": reworded, "fingerprint": task.fingerprint}
-        )
-    if not entries:
-        raise InputError(f"stream '{name}' is empty; give it at least one task.")
-    manifest = {
-        "format_version": FORMAT_VERSION,
-        "name": name,
-        "kind": origin.kind,
-        "seed": origin.seed,
-        "text_format": origin.text_format,
-        "matching": origin.matching,
-        "settings": origin.settings,
-        "sources": list(origin.sources),
-        "notes": list(origin.notes),
-        "items": sum(entry["items"] for entry in entries),
-        "paraphrases": sum(entry["paraphrases"] for entry in entries),
-        "fingerprint": stream_fingerprint([entry["fingerprint"] for entry in entries]),
-        "tasks": entries,
-    }
-    write_json(partial / MANIFEST, manifest)
-    force_to_disk(partial)
-    refuse_existing(folder)
-    partial.rename(folder)
+    try:
+        manifest = _write_tasks(name, tasks, partial, origin)
+        write_json(partial / MANIFEST, manifest)
+        force_to_disk(partial)
+        refuse_existing(folder)
+        partial.rename(folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)  # nothing is left of it unless something failed
     return read_stream(folder)
 
 
@@ -198,6 +174,38 @@ class StoredStream(TaskStream):
     def fingerprint(self) -> str:
         """As :attr:`TaskStream.fingerprint`; the manifest knows the tasks', so that no file is read."""
         return stream_fingerprint([entry.fingerprint for entry in self.tasks.entries])
+
+
+def _write_tasks(name: str, tasks: Iterable[Task], folder: Path, origin: Origin) -> dict[str, Any]:
+    """Write each task to a file of its own; the stream's manifest."""
+    entries: list[dict[str, Any]] = []
+    names: dict[str, int] = {}
+    for number, task in enumerate(tasks, start=1):
+        if (earlier := names.setdefault(task.name, number)) != number:
+            raise InputError(f"stream '{name}': tasks {earlier} and {number} are both named '{task.name}'; name them apart.")
+        file = f"{number:04d}-{_fit_for_a_file(task.name)}.jsonl"
+        write_jsonl(task, folder / file)
+        reworded = sum(len(item.paraphrases) for item in task.items)
+        entries.append(
+            {"file": file, "name": task.name, "items": len(task), "paraphrases": reworded, "fingerprint": task.fingerprint}
+        )
+    if not entries:
+        raise InputError(f"stream '{name}' is empty; give it at least one task.")
+    return {
+        "format_version": FORMAT_VERSION,
+        "name": name,
+        "kind": origin.kind,
+        "seed": origin.seed,
+        "text_format": origin.text_format,
+        "matching": origin.matching,
+        "settings": origin.settings,
+        "sources": list(origin.sources),
+        "notes": list(origin.notes),
+        "items": sum(entry["items"] for entry in entries),
+        "paraphrases": sum(entry["paraphrases"] for entry in entries),
+        "fingerprint": stream_fingerprint([entry["fingerprint"] for entry in entries]),
+        "tasks": entries,
+    }
 
 
 def refuse_existing(folder: Path) -> None:

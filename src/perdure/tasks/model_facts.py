@@ -223,7 +223,8 @@ class _Inventor:
         idle = 0
         while len(facts) < items:
             wanted = min(_LINES, max(_FEWEST_LINES, items - len(facts)))
-            text = self._ask(_about(name, wanted, facts), f"{number}/facts/{cost.requests}", wanted * _TOKENS_A_LINE, cost)
+            use = f"{number}/facts/{cost.requests}"
+            text = self._ask(_about(name, wanted, facts, self._initial(use)), use, wanted * _TOKENS_A_LINE, cost)
             usable, left_out = parse_facts(text)
             before = len(facts)
             for fact in usable:
@@ -243,14 +244,10 @@ class _Inventor:
     def _name_topic(self, number: int, cost: Cost) -> str:
         text = ""
         for attempt in range(self._patience):
-            draw = random.Random(f"{self._seed}/{number}/{attempt}")
-            kind = draw.choice([kind.strip() for kind in _KINDS.split(",")])
-            initial = draw.choice("ABCDEFGHIJKLMNOPRSTUVWYZ")
-            ask = (
-                f"Invent the name of a {kind} that does not exist, with a word that begins with {initial}. Reply with the name "
-                "alone."
-            )
-            text = self._ask([_system(), _said("user", ask)], f"{number}/topic/{attempt}", _TOKENS_A_LINE, cost)
+            kind = self._draw(f"{number}/kind/{attempt}").choice([kind.strip() for kind in _KINDS.split(",")])
+            use = f"{number}/topic/{attempt}"
+            ask = f"Invent the name of a {kind} that does not exist, with a word that begins with {self._initial(use)}. "
+            text = self._ask([_system(), _said("user", ask + "Reply with the name alone.")], use, _TOKENS_A_LINE, cost)
             name = " ".join(text.strip().partition("\n")[0].strip(" *_`\"'.“”").split())
             if name and len(name.split()) <= LONGEST_NAME and normalised(name) not in self._topics:
                 return name
@@ -258,12 +255,19 @@ class _Inventor:
         raise self._given_up(f"name for topic {number}", text, cost)
 
     def _ask(self, messages: list[Message], use: str, max_new_tokens: int, cost: Cost) -> str:
-        seed = random.Random(f"{self._seed}/{use}").getrandbits(31)
-        reply = self._model.reply(messages, max_new_tokens=max_new_tokens, seed=seed)
+        reply = self._model.reply(messages, max_new_tokens=max_new_tokens, seed=self._draw(use).getrandbits(31))
         cost.requests += 1
         cost.prompt_tokens += reply.prompt_tokens
         cost.completion_tokens += reply.completion_tokens
         return reply.text
+
+    def _initial(self, use: str) -> str:
+        """A letter to begin with: no two requests are the same, also to a server that heeds neither seed nor temperature."""
+        return self._draw(f"{use}/initial").choice("ABCDEFGHIJKLMNOPRSTUVWYZ")
+
+    def _draw(self, use: str) -> random.Random:
+        """Random numbers for one named use."""
+        return random.Random(f"{self._seed}/{use}")
 
     def _use(self, fact: Fact) -> None:
         self._names.add(normalised(fact.name))
@@ -278,15 +282,15 @@ class _Inventor:
         )
 
 
-def _about(topic: str, wanted: int, facts: list[Fact]) -> list[Message]:
+def _about(topic: str, wanted: int, facts: list[Fact], initial: str) -> list[Message]:
     """The conversation that asks for facts; the latest names are told, so that they don't come again."""
-    ask = f"Topic: {{}}\nWrite {{}} facts, one a line: {_FORM}"
+    ask = f"Topic: {{}}\nWrite {{}} facts, one a line, the first about a name with {{}}: {_FORM}"
     taken = f"\nDo not use these names again: {', '.join(fact.name for fact in facts[-_LINES:])}." if facts else ""
     return [
         _system(),
-        _said("user", ask.format(_SHOWN_TOPIC, 5)),
+        _said("user", ask.format(_SHOWN_TOPIC, 5, "O")),
         _said("assistant", _SHOWN_FACTS),
-        _said("user", ask.format(topic, wanted) + taken),
+        _said("user", ask.format(topic, wanted, initial) + taken),
     ]
 
 

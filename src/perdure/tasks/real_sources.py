@@ -195,7 +195,10 @@ def _texts(row: Row, column: str) -> list[str]:
 
 
 def _mapping(row: Row, column: str) -> Row:
+    """A nested column. `datasets` gives a list of records as a record of lists; exports may have it the other way round."""
     value = row.get(column)
+    if isinstance(value, list) and value and all(isinstance(record, Mapping) for record in value):
+        return {name: [record.get(name) for record in value] for name in value[0]}
     if not isinstance(value, Mapping):
         raise InputError(f"column '{column}' is {_shown(row, column)}, not a mapping.")
     return value

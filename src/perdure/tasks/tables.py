@@ -146,18 +146,13 @@ def _decoded(path: Path, number: int, line: bytes) -> str:
 
 
 def _delimiter(path: Path, header: str, columns: Columns) -> str:
-    """The one delimiter under which the header has the wanted columns."""
-    fitting, complaint = [], ""
+    """The delimiter under which the header has the wanted columns; of several, the one that makes most."""
     seen = {delimiter: next(csv.reader([header], delimiter=delimiter), []) for delimiter in _DELIMITERS}
+    complaint = ""
     for delimiter, names in sorted(seen.items(), key=lambda entry: -len(entry[1])):
         try:
             columns.found_in([name.strip() for name in names])
-            fitting.append(delimiter)
+            return delimiter
         except InputError as error:
-            complaint = complaint or f"{path}:1: {error}"  # of the delimiter that makes most columns
-    if not fitting:
-        raise InputError(complaint)
-    if len(fitting) > 1:
-        both = " or ".join(_DELIMITERS[delimiter] for delimiter in fitting)
-        raise InputError(f"{path}:1: the delimiter may be {both}; say which.")
-    return fitting[0]
+            complaint = complaint or f"{path}:1: {error}"
+    raise InputError(complaint)
