@@ -54,7 +54,8 @@ def test_every_mechanism_says_something() -> None:
         ),
         (
             "xyz+sd",
-            "the method 'xyz+sd' has an unknown mechanism, 'xyz'; known: ewc, full, merge, o-lora, osrm, replay, sd, si, value.",
+            "the method 'xyz+sd' has an unknown mechanism, 'xyz'; "
+            "known: ewc, full, merge, o-lora, osrm, replay, sd, si, value.",
         ),
         ("si+ewc", "the method 'si+ewc' joins si and ewc, and both say how the weights are anchored; keep one."),
         ("ewc+replay+si", "the method 'ewc+replay+si' joins ewc and si, and both say how the weights are anchored; keep one."),

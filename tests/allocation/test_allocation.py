@@ -216,3 +216,8 @@ def test_dense_rules_refuse_bfloat16() -> None:
     model = LanguageModel(load_model("random-tiny", device="cpu", dtype="bfloat16"))
     with pytest.raises(InputError, match="--dtype float32"):
         ALLOCATIONS["value"](model, ADAPTER, seed=0)
+
+
+def test_the_output_layer_is_refused(model: LanguageModel) -> None:
+    with pytest.raises(InputError, match="output layer"):
+        ALLOCATIONS["shared"](model, Sections(adapter=Adapter(targets=("lm_head",))), seed=0)

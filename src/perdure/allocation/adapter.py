@@ -46,6 +46,8 @@ class AdapterAllocation(Allocation):
         for name, layer in self.layers.items():
             if ADAPTER not in layer.lora_A:  # an embedding's factors are kept elsewhere and multiply otherwise
                 raise InputError(f"adapter.targets: {name} of {model.loaded.name} is not a linear layer; leave it out.")
+            if layer.get_base_layer() is model.head.linear:  # teacher and student share the head: nothing may train it
+                raise InputError(f"adapter.targets: {name} is the output layer of {model.loaded.name}; leave it out.")
             for factor, linear in (("lora_A", layer.lora_A[ADAPTER]), ("lora_B", layer.lora_B[ADAPTER])):
                 linear.weight.data = linear.weight.data.float()
                 self.parameters[f"{name}.{factor}"] = linear.weight
