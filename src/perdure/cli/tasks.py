@@ -303,9 +303,10 @@ def _print_real(report: "RealReport", per_source: int) -> None:
 
 def _print_check(report: "StreamReport") -> None:
     tasks = f"{report.tasks} task{'s' * (report.tasks > 1)}"
+    words = f"{report.longest_answer} word{'s' * (report.longest_answer > 1)}"
     out.print(
         f"{tasks}, {report.items} items, {report.answers} accepted answers, {report.paraphrases} paraphrases; longest answer "
-        f"{report.longest_answer} words; can be written as: {', '.join(report.formats) or 'no format'}."
+        f"{words}; can be written as: {', '.join(report.formats) or 'no format'}."
     )
     for finding in report.findings:
         style, mark = ("red", "unusable") if finding.unusable else ("yellow", "note")

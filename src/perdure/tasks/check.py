@@ -1,6 +1,6 @@
 """Is a stream fit to be learnt and measured? Everything that can be known without a model, in one pass.
 
-The stream is read task by task; of an item only hashes are kept, so that a million items need some hundred megabytes.
+The stream is read task by task; of an item only hashes are kept, some 400 bytes.
 """
 
 import os
@@ -110,7 +110,7 @@ class _Found:
         """Note the task's questions; find those asked before, in this task or an earlier one."""
         self._names.append(task.name)
         for place, item in enumerate(task.items, start=1):
-            answers = frozenset(hash(normalised(answer)) for answer in item.answers)
+            answers = tuple({hash(normalised(answer)) for answer in item.answers})
             for text, trained in ((item.question, True), *((paraphrase, False) for paraphrase in item.paraphrases)):
                 here = _Asked(hash(text), len(self._names) - 1, trained, answers)
                 key = hash(normalised(text))
@@ -138,12 +138,12 @@ class _Asked(NamedTuple):
     text: int
     task: int
     trained: bool
-    answers: frozenset[int]
+    answers: tuple[int, ...]
 
 
 def _repetition(earlier: _Asked, here: _Asked, *, exact: bool) -> str | None:
     """What kind of repetition it is; None for two rewordings of one item that differ in punctuation alone."""
-    if not earlier.answers & here.answers:
+    if set(earlier.answers).isdisjoint(here.answers):
         return "conflict" if exact else "alike"
     if earlier.trained and here.trained:
         return "again here" if earlier.task == here.task else "again"
