@@ -28,7 +28,6 @@ from perdure.models.language_model import LanguageModel
 from perdure.models.loading import load_model
 from perdure.settings import Adapter, Distillation, Replay, Sections
 from perdure.tasks import symbol_stream
-from perdure.tasks.text import text_format
 
 REPLAY = Replay(weight=0.5, sampling_temperature=1.0, max_new_tokens=32)
 SETTINGS = Sections(adapter=Adapter(rank=32, alpha=64, dropout=0))
@@ -42,7 +41,7 @@ class Ours:
         model = LanguageModel(load_model(model_name, device="cpu", dtype="float32"))
         model.add_replay_token()
         assert model.replay_token_id is not None
-        texts = Texts(model, text_format("plain"), lead=[model.replay_token_id])
+        texts = Texts(model, "plain", lead=[model.replay_token_id])
         self.sequences = texts.training(symbol_stream(tasks=1, items=items)[0], 384)
         self.model, self.allocation = model, MergedAllocation(model, SETTINGS, seed=0)
         self.allocation.begin_task(2)

@@ -119,9 +119,10 @@ class OSRM(Settings):
 class Asking(Settings):
     """How questions are put and answers are judged."""
 
-    format: Literal["plain", "boxed"] = Field(
+    format: Literal["plain", "boxed", "chat"] = Field(
         default="plain",
-        description="plain (ours): `Question: q\\nAnswer: a` + end-of-text; boxed: the paper's `\\boxed{a}`, no end-of-text",
+        description="plain (ours): `Question: q\\nAnswer: a` + end-of-text; boxed: the paper's `\\boxed{a}`, no "
+        "end-of-text; chat: the model's own chat template",
     )
     matching: Literal["exact", "normalised"] = Field(
         default="exact", description="exact: case-insensitive equality; normalised: also without punctuation and articles"

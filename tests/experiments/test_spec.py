@@ -199,7 +199,7 @@ CHANGES = [  # what is written instead of what, and the sentence
     (
         "training:\n",
         "asking: {format: box}\ntraining:\n",
-        "15: asking.format is the text 'box', but must be 'plain' or 'boxed'.",
+        "15: asking.format is the text 'box', but must be 'plain', 'boxed' or 'chat'.",
     ),
     ("model: smollm2-135m\n", "", "2: model is missing; add it."),
     ("model: smollm2-135m", "model: 135", "2: model is 135, but must be a text; put it in quotes."),

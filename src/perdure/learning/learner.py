@@ -37,7 +37,6 @@ from perdure.randomness import seeded
 from perdure.retention.matrix import RetentionMatrix
 from perdure.settings import LearnerSettings
 from perdure.tasks import Task
-from perdure.tasks.text import text_format
 
 MEASURE_EVERY = 10  # steps between two measurements of every term's gradient norm
 PROBES = 8  # training texts on which the change of a merge is measured
@@ -79,7 +78,7 @@ class Learner:
             model.add_replay_token()
             assert model.replay_token_id is not None
             lead = [model.replay_token_id] if settings.replay.token == "everywhere" else []
-        self._texts = Texts(model, text_format(settings.asking.format), lead=lead)
+        self._texts = Texts(model, settings.asking.format, lead=lead)
         self._allocation = ALLOCATIONS[method.allocation](model, settings, self.seed)
         self._anchors: dict[str, Anchor] = build_anchors(method, settings, keep_end_of_text=self._texts.format.ends_with_eos)
         self._questions: dict[int, AskedTask] = {}  # tokenised once, asked after every task

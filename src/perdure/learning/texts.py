@@ -11,7 +11,7 @@ from perdure.errors import InputError
 from perdure.models.answering import Question
 from perdure.models.language_model import LanguageModel
 from perdure.tasks import Item, Task
-from perdure.tasks.text import TextFormat
+from perdure.tasks.text import ChatFormat, text_format
 
 AskedTask = tuple[list[Question], list[Question]]  # a task's questions, and its paraphrases
 
@@ -19,11 +19,22 @@ AskedTask = tuple[list[Question], list[Question]]  # a task's questions, and its
 class Texts:
     """Encodes items for one model and one text format."""
 
-    def __init__(self, model: LanguageModel, text_format: TextFormat, *, lead: Sequence[int] = ()) -> None:
-        """lead: tokens before every text and every question (the replay token, where the method puts it there)."""
-        self._model, self.format = model, text_format
-        self._start = [*model.start, *lead]
-        self._end = list(model.eos_token_ids[:1]) if text_format.ends_with_eos else []
+    def __init__(self, model: LanguageModel, name: str, *, lead: Sequence[int] = ()) -> None:
+        """
+        Parameters
+        ----------
+        name: of the text format: ``plain``, ``boxed`` or ``chat``.
+        lead: tokens before every text and every question (the replay token, where the method puts it there).
+
+        Raises
+        ------
+        InputError: the format is ``chat`` and the model has no chat template.
+        """
+        self._model = model
+        self.format = chat_format(model) if name == ChatFormat.name else text_format(name)
+        start = [] if name == ChatFormat.name else model.start  # a template writes its own begin-of-text
+        self._start = [*start, *lead]
+        self._end = list(model.eos_token_ids[:1]) if self.format.ends_with_eos else []
 
     def prompt(self, question: str) -> list[int]:
         """The tokens of a question as it is asked."""
@@ -57,3 +68,21 @@ class Texts:
                 )
             sequences.append(sequence)
         return sequences
+
+
+def chat_format(model: LanguageModel) -> ChatFormat:
+    """The format that a model's own chat template writes, for a question alone in the user's turn.
+
+    Raises
+    ------
+    InputError: the tokenizer has no chat template, or one that hides the question.
+    """
+    if not getattr(model.tokenizer, "chat_template", None):
+        raise InputError(f"{model.loaded.name} has no chat template; set asking.format to plain.")
+    mark = "QUESTION-STANDS-HERE"
+    turn = [{"role": "user", "content": mark}]
+    whole = str(model.tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True))
+    before, found, after = whole.partition(mark)
+    if not found:
+        raise InputError(f"the chat template of {model.loaded.name} doesn't show the question; set asking.format to plain.")
+    return ChatFormat(before, after, *(model.decode(model.encode(text)) for text in (before, after)))

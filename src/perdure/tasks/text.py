@@ -128,11 +128,47 @@ class BoxedFormat(TextFormat):
         return rest, False
 
 
+class ChatFormat(TextFormat):
+    """A user's turn and the assistant's, as a model's chat template writes them; the answer is the whole turn.
+
+    before, after: the template's text around a question, special tokens written out. seen_before, seen_after: what is left of
+    them when special tokens are dropped, as in decoded text.
+    """
+
+    name = "chat"
+    ends_with_eos = True
+    _limit = "there an answer can't be blank; write it out."
+
+    def __init__(self, before: str, after: str, seen_before: str, seen_after: str) -> None:
+        self._around, self._seen = (before, after), (seen_before, seen_after)
+
+    def prompt(self, question: str) -> str:
+        return question.join(self._around)
+
+    def parse(self, text: str) -> tuple[str, str] | None:
+        before, after = self._seen
+        question, found, answer = text.removeprefix(before).partition(after)
+        whole = text.startswith(before) and found and question.strip() and answer.strip()
+        return (question, answer.strip()) if whole else None
+
+    def extract(self, generated: str) -> str | None:
+        return generated.strip() or None
+
+    def finished(self, generated: str) -> bool:
+        return False
+
+    def partial_answer(self, generated: str) -> str | None:
+        return generated.lstrip() or None
+
+    def _write(self, answer: str) -> str:
+        return answer
+
+
 _FORMATS: dict[str, TextFormat] = {form.name: form for form in (PlainFormat(), BoxedFormat())}
 
 
 def text_format(name: str) -> TextFormat:
-    """The format of a name: "plain" or "boxed".
+    """The format of a name: "plain" or "boxed". (A chat format needs a model's template: perdure.learning.texts.)
 
     Raises
     ------
