@@ -155,3 +155,16 @@ def test_version_and_usage_errors(perdure) -> None:  # type: ignore[no-untyped-d
     assert perdure("--version").out.startswith("perdure 0.")
     assert perdure("no-such-verb").code == 2
     assert perdure("init", "x").code == 2
+
+
+def test_names_are_printed_as_they_are(perdure, learner: str, facts: Path) -> None:  # type: ignore[no-untyped-def]
+    """Square brackets in names are no markup for the terminal, and HTML none for the page."""
+    name = "[/red] [bold]<script>alert(1)</script>"
+    learnt = perdure("learn", learner, str(facts), "--name", name, "--track", "none")
+    assert learnt.code == 0
+    assert f"Learnt {name} (task 1" in learnt.out
+    assert f"{name} · training" in learnt.err.replace("\n", " ")
+    assert "[bold]<script>" in perdure("evaluate", learner, "--quiet").out.replace("\n", "")
+    assert perdure("status", learner).code == 0
+    assert perdure("report", learner).code == 0
+    assert "<script>alert" not in (facts.parent / "me" / "report.html").read_text()

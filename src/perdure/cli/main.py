@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
+from perdure.cli.output import err, next_step, out
 from perdure.cli.progress import TerminalProgress
 from perdure.cli.tasks import app as tasks_app
 from perdure.errors import InputError, PerdureError
 
-out, err = Console(soft_wrap=True, highlight=False), Console(stderr=True)
 app = typer.Typer(
     name="perdure",
     help="Measure and stop forgetting in language models that keep learning.",
@@ -93,7 +92,7 @@ def init(
         trust_remote_code=trust_remote_code,
     )
     out.print(f"Made {directory}: {model} learning by {learner.method.name}.")
-    _next(f"perdure learn {directory} facts.jsonl", 'one JSON object a line: {"question": …, "answer": …}')
+    next_step(f"perdure learn {directory} facts.jsonl", 'one JSON object a line: {"question": …, "answer": …}')
 
 
 @app.command()
@@ -135,7 +134,7 @@ def learn(
     if as_json:
         out.print_json(json.dumps(results))
         return
-    _next(f"perdure evaluate {directory}", "asks every question ever learnt")
+    next_step(f"perdure evaluate {directory}", "asks every question ever learnt")
 
 
 @app.command()
@@ -150,7 +149,7 @@ def ask(directory: Directory, question: str, device: Device = None, as_json: AsJ
     if as_json:
         out.print_json(json.dumps({"question": question, "answer": answer}))
     else:
-        out.print(answer, markup=False)
+        out.print(answer)
 
 
 @app.command()
@@ -173,7 +172,7 @@ def evaluate(directory: Directory, device: Device = None, quiet: Quiet = False, 
     for task, items, right, formatted in zip(names, row.counts, row.scores, row.formatted, strict=True):
         table.add_row(task, str(items), _percent(right), _percent(formatted))
     out.print(table)
-    _next(f"perdure report {directory}", "draws what was kept and what was lost")
+    next_step(f"perdure report {directory}", "draws what was kept and what was lost")
 
 
 @app.command()
@@ -191,7 +190,7 @@ def report(directory: Directory, as_json: AsJson = False) -> None:
         return
     for what, path in written.items():
         out.print(f"{what}: {path}")
-    _next(f"open {written['page']} in a browser", "it needs no network")
+    next_step(f"open {written['page']} in a browser", "it needs no network")
 
 
 @app.command()
@@ -210,7 +209,7 @@ def export(
     learner = Learner.open(directory, progress=TerminalProgress(err, quiet=quiet))
     difference = learner.export(folder, dtype)
     out.print(f"Wrote {folder}; its logits are the learner's within {difference:.2g}.")
-    _next(f'AutoModelForCausalLM.from_pretrained("{folder}")', "no perdure needed")
+    next_step(f'AutoModelForCausalLM.from_pretrained("{folder}")', "no perdure needed")
 
 
 @app.command()
@@ -226,7 +225,7 @@ def status(directory: Directory, as_json: AsJson = False) -> None:
         out.print_json(json.dumps(known))
         return
     for name, value in known.items():
-        out.print(f"{name.replace('_', ' ')}: {_plain(value)}", markup=False)
+        out.print(f"{name.replace('_', ' ')}: {_plain(value)}")
 
 
 @app.command()
@@ -264,8 +263,8 @@ def run(
         return
     out.print(summary_table(where))
     for what, file in written.items():
-        out.print(f"{what}: {file}", markup=False)
-    _next(f"open {written['page']} in a browser", "then try: perdure run tiny")
+        out.print(f"{what}: {file}")
+    next_step(f"open {written['page']} in a browser", "then try: perdure run tiny")
 
 
 @app.command()
@@ -287,15 +286,11 @@ def methods(as_json: AsJson = False) -> None:
         table.add_row(about.name, about.holds, about.work, about.memory, about.state, about.source)
     out.print(table)
     out.print("Join them with +. The paper's 21 methods on Symbol-QA:", ", ".join(paper_methods("symbol")))
-    _next("perdure run paper/symbol/all-merge --tasks 10 --model tiny", "any of them, scaled down")
+    next_step("perdure run paper/symbol/all-merge --tasks 10 --model tiny", "any of them, scaled down")
 
 
 def _plain(value: Any) -> str:
     return ", ".join(str(part) for part in value) if isinstance(value, list) else str(value)
-
-
-def _next(command: str, why: str) -> None:
-    out.print(f"[dim]Next:[/dim] [bold]{command}[/bold]  [dim]({why})[/dim]")
 
 
 def main() -> None:
@@ -304,5 +299,5 @@ def main() -> None:
         app()
     except PerdureError as error:
         err.print("error:", style="bold red", end=" ")
-        err.print(str(error), markup=False, highlight=False, soft_wrap=True)
+        err.print(str(error), soft_wrap=True)
         sys.exit(error.exit_code)

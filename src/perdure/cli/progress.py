@@ -26,7 +26,7 @@ class TerminalProgress(Progress):
         if not self._console.is_terminal:
             began = time.perf_counter()
             yield lambda _pieces: None
-            self._console.print(f"{self._heading}{name}: {total} in {time.perf_counter() - began:.1f} s", highlight=False)
+            self._console.print(f"{self._heading}{name}: {total} in {time.perf_counter() - began:.1f} s")
             return
         columns = (
             TextColumn("{task.description:<28}", markup=False),
@@ -42,7 +42,7 @@ class TerminalProgress(Progress):
 
     def note(self, message: str) -> None:
         if not self._quiet:
-            self._console.print(message, markup=False, highlight=False, soft_wrap=True)
+            self._console.print(message, soft_wrap=True)
 
     def heading(self, text: str) -> None:
         """What the following stages belong to, such as a run or a task."""

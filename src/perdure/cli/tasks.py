@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.console import Console
+from rich.text import Text
 
+from perdure.cli.output import err, next_step, out
 from perdure.cli.progress import TerminalProgress
 from perdure.errors import InputError
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from perdure.tasks.folder import StoredStream
     from perdure.tasks.real import RealReport
 
-out, err = Console(soft_wrap=True, highlight=False), Console(stderr=True)
 app = typer.Typer(help="Make, split and check streams of tasks.", no_args_is_help=True, rich_markup_mode="rich")
 
 Folder = Annotated[Path, typer.Argument(help="A new folder for the stream.", show_default=False)]
@@ -264,10 +264,7 @@ def _made(stream: "StoredStream", folder: Path, as_json: bool) -> None:
     reworded = f", {stream.manifest['paraphrases']} paraphrases" if stream.manifest["paraphrases"] else ""
     tasks = f"{len(stream)} task{'s' * (len(stream) > 1)}"
     out.print(f"Wrote {folder}: {tasks}, {stream.manifest['items']} items{reworded}; fingerprint {stream.fingerprint[:12]}.")
-    out.print(
-        f"[dim]Next:[/dim] [bold]perdure tasks check {folder}[/bold]  [dim](or in an experiment: stream: "
-        f"{{kind: folder, path: {folder}}})[/dim]"
-    )
+    next_step(f"perdure tasks check {folder}", f"or in an experiment: stream: {{kind: folder, path: {folder}}}")
 
 
 def _real_summary(report: "RealReport") -> dict[str, object]:
@@ -296,7 +293,7 @@ def _print_real(report: "RealReport", per_source: int) -> None:
     for near in sorted(across, key=lambda near: not near.dropped)[:5]:
         what = "dropped" if near.dropped else "kept"
         line = f"  {what}: {near.question!r} ({near.source}) ~ {near.earlier_question!r} ({near.earlier_source})"
-        out.print(line, markup=False)
+        out.print(line)
     if report.remaining:
         out.print(f"{report.remaining} items remained beyond the last whole task.")
 
@@ -310,9 +307,8 @@ def _print_check(report: "StreamReport") -> None:
     )
     for finding in report.findings:
         style, mark = ("red", "unusable") if finding.unusable else ("yellow", "note")
-        out.print(f"[{style}]{mark}:[/{style}]", end=" ")
-        out.print(f"{finding.count} × {finding.what}: {finding.remedy}", markup=False)
+        out.print(Text.assemble((f"{mark}: ", style), f"{finding.count} × {finding.what}: {finding.remedy}"))
         for example in finding.examples:
-            out.print(f"    {example}", markup=False)
+            out.print(f"    {example}")
     if not report.findings:
         out.print("Nothing to complain of.")

@@ -64,7 +64,9 @@ def summary_table(directory: Path) -> "Table":
 
     methods = by_method(load_runs(directory))
     seeds = max(len(method.runs) for method in methods)
-    table = Table("method", "Final %", "Diag %", "Forget %", "half-life", "seconds", "seeds")
+    table = Table("method", "Final %", "Diag %", "Forget %", "half-life", "seconds", "n")
+    for column in table.columns:
+        column.no_wrap = True
     if seeds > 1:
         table.title = "mean ± sample standard deviation over seeds"
     for method in methods:
