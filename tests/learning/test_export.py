@@ -100,3 +100,19 @@ def test_a_wrong_export_is_not_left_behind(tmp_path: Path, stream: TaskStream, m
         learner.export(tmp_path / "out")
     assert not (tmp_path / "out").exists()
     assert not list(tmp_path.glob(".out*"))
+
+
+def test_a_full_disk_while_exporting_leaves_nothing(
+    tmp_path: Path, stream: TaskStream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner = Learner.create(tmp_path / "l", model="random-tiny", settings=quick_settings("merge"), device="cpu")
+    learner.learn(stream[0])
+
+    def full(*_args: object, **_options: object) -> None:
+        raise Exception("No space left on device (os error 28)")  # what the tokenizers library raises
+
+    monkeypatch.setattr("transformers.PreTrainedTokenizerFast.save_pretrained", full)
+    with pytest.raises(PerdureError, match="No space left on device"):
+        learner.export(tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    assert not list(tmp_path.glob(".out*"))

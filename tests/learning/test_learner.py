@@ -283,3 +283,24 @@ def test_next_task_is_asked_before_it_is_learnt(tmp_path: Path, stream: TaskStre
     learner.evaluate()
     assert learner.matrix().scores[0, 1] == 0.0
     assert learner.directory.reworded_matrix() is None
+
+
+@pytest.mark.parametrize("what", ["write_task", "write_costs", "write_row"])
+def test_a_full_disk_is_one_sentence_wherever_it_is_met(
+    tmp_path: Path, stream: TaskStream, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    learner = make(tmp_path / "l", "naive")
+    learner.learn(stream[0])
+
+    def full(*_args: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(learner.directory, what, full)
+    with pytest.raises(PerdureError, match=r"can't be written \(No space left on device\)"):
+        if what == "write_row":
+            learner.evaluate()
+        else:
+            learner.learn(stream[1])
+    assert learner.tasks_learnt == 1
+    monkeypatch.undo()
+    assert learner.learn(stream[1]).task == 2

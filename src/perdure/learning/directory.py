@@ -20,7 +20,7 @@ from typing import Any
 import filelock
 from pydantic import ValidationError
 
-from perdure.errors import InputError
+from perdure.errors import InputError, PerdureError
 from perdure.files import write_json
 from perdure.retention.matrix import RetentionMatrix
 from perdure.settings import LearnerSettings
@@ -114,12 +114,18 @@ class LearnerDirectory:
         Raises
         ------
         InputError: another process is writing.
+        PerdureError: the disk is full or refuses.
         """
         try:
             with self._lock.acquire(timeout=0):
                 yield
         except filelock.Timeout as error:
             raise InputError(f"another process is writing to {self.path}; wait until it ends, or stop it.") from error
+        except OSError as error:
+            raise PerdureError(
+                f"{self.path} can't be written ({error.strerror or error}); what was committed before is safe: make room on "
+                "the disk, and run the command again."
+            ) from error
 
     @property
     def state(self) -> Path:

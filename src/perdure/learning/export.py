@@ -12,6 +12,7 @@ from perdure.allocation import Allocation
 from perdure.errors import InputError, PerdureError
 from perdure.files import write_text
 from perdure.models.language_model import LanguageModel
+from perdure.models.loading import quietly
 
 TOLERANCE = {
     torch.float32: 1e-3,
@@ -69,7 +70,8 @@ def export_model(
     partial = out.with_name(f".{out.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     try:
-        _save(learner, allocation, partial, target)
+        with quietly():
+            _save(learner, allocation, partial, target)
         difference = _compare(learner, partial, probes)
         if not difference <= TOLERANCE[target]:
             raise PerdureError(
@@ -83,7 +85,9 @@ def export_model(
             out.rmdir()
         out.parent.mkdir(parents=True, exist_ok=True)
         partial.replace(out)
-    except OSError as error:
+    except PerdureError:
+        raise
+    except Exception as error:  # a full disk: the tokenizers library raises no narrower one
         raise PerdureError(f"the model could not be written to {out} ({error}); make room or name another folder.") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)

@@ -83,7 +83,7 @@ def load_model(
     """
     hardware = Hardware.choose(device, dtype)
     options = {"revision": revision, "trust_remote_code": trust_remote_code}
-    with _quiet():
+    with quietly():
         if name_or_path in EMBEDDED:
             source = EMBEDDED[name_or_path]()
         else:
@@ -189,8 +189,8 @@ def _eos_token_ids(name: str, model: PreTrainedModel, tokenizer: PreTrainedToken
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Transformers' progress bars and notices stay silent while loading; errors are raised as ever."""
+def quietly() -> Iterator[None]:
+    """Transformers' progress bars and notices stay silent inside the block; errors are raised as ever."""
     logger = logging.getLogger("transformers")
     level = logger.level
     bars = transformers.utils.logging.is_progress_bar_enabled()
