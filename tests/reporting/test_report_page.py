@@ -1,5 +1,6 @@
 """The report as files, and as a reader's browser shows it."""
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -235,3 +236,16 @@ def test_ticks() -> None:
     assert age_axes(100)["log"]["tickvals"][0] == 1  # age 0 stands at 1, where a logarithm is 0
     assert age_axes(4)["linear"]["ticktext"] == ["0", "1", "2", "3"]
     assert age_axes(1)["linear"]["ticktext"] == ["0"]
+
+
+def test_terms_of_very_different_strength_are_pointed_out(make_run: Callable[..., Path]) -> None:
+    folder = make_run("unequal", method="replay+merge")
+    assert find_warnings(by_method([RunResult.load(folder)])) == []
+    for log in (folder / "logs").iterdir():
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        for line in lines:
+            line["gradient_norm"]["orthogonality"] = 1000 * line["gradient_norm"]["sft"]
+        log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (warning,) = find_warnings(by_method([RunResult.load(folder)]))
+    assert "orthogonality term is" in warning
+    assert "replay term" in warning

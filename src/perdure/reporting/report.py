@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from perdure.errors import InputError
@@ -28,6 +29,7 @@ from perdure.retention.measures import bootstrap_interval, summary
 
 STAGES = ("sampling", "training", "finishing", "scoring")
 WINDOW = 5  # k of the W(k) in the table, where there are more tasks
+UNEQUAL = 100  # ratio of two terms' gradients from which a reader is warned
 PAPER = "arXiv 2609.06986"
 
 
@@ -162,7 +164,28 @@ def _warnings_of(method: MethodResult) -> list[str]:
             )
         if (audits := run.audits()) and not any(audit["well_formed"] for audit in audits):
             found.append(f"{name}: not one replay sample was a well-formed question with its answer.")
+        if (unequal := _unequal_terms(run)) is not None:
+            strong, weak, ratio = unequal
+            found.append(
+                f"{name}: the gradient of the {strong} term is {count(ratio)} times that of the {weak} term (medians of the "
+                "logged steps), so that one decides alone; weigh their settings against each other."
+            )
     return found
+
+
+def _unequal_terms(run: RunResult) -> tuple[str, str, float] | None:
+    """Strongest and weakest term by their weighted gradients' median norm, and the ratio, where one all but drowns the other."""
+    norms: dict[str, list[float]] = {}
+    for step in run.log:
+        for term, norm in step["gradient_norm"].items():
+            if term != "total" and norm > 0:  # a penalty is zero until the weights have moved
+                norms.setdefault(term, []).append(norm)
+    medians = {term: median(values) for term, values in norms.items()}
+    if len(medians) < 2:
+        return None
+    strong, weak = max(medians, key=medians.__getitem__), min(medians, key=medians.__getitem__)
+    ratio = medians[strong] / medians[weak]
+    return (strong, weak, ratio) if ratio >= UNEQUAL else None
 
 
 def _facts(methods: Sequence[MethodResult], stream: str | None) -> list[tuple[str, str]]:
