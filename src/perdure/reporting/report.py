@@ -174,7 +174,7 @@ def _warnings_of(method: MethodResult) -> list[str]:
 
 
 def _unequal_terms(run: RunResult) -> tuple[str, str, float] | None:
-    """Strongest and weakest term by their weighted gradients' median norm, and the ratio, where one all but drowns the other."""
+    """Strongest and weakest term by their weighted gradients' median norm, and the ratio, where one drowns the other."""
     norms: dict[str, list[float]] = {}
     for step in run.log:
         for term, norm in step["gradient_norm"].items():
