@@ -10,9 +10,7 @@ import pytest
 SCRIPT = Path(__file__).with_name("run_and_die.py")
 MOMENTS = {
     "si+sd+replay+merge": ["sampling", "teacher", "training", "merging", "saving", "scoring"],
-    "ewc+replay": ["training", "importance"],
-    "si+replay+o-lora": ["merging", "saving"],
-    "osrm": ["merging"],
+    "ewc+replay+o-lora": ["training", "importance", "merging"],
 }
 
 
