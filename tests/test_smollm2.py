@@ -46,7 +46,7 @@ def test_learns_two_tasks_and_keeps_the_first(tmp_path) -> None:  # type: ignore
     audit = learner.directory.costs(2)["replay_audit"]
     assert audit["old_item"] > audit["kept"] / 2
 
-    questions = [question for number in (1, 2) for question in learner._questions_of(number)]
+    questions = [question for number in (1, 2) for question in learner._questions_of(number)[0]]
     verdicts = [
         answer_questions(learner.model, questions, learner._texts.format, "exact", max_new_tokens=16, batch_size=size)
         for size in (1, 2, 8)
