@@ -116,3 +116,12 @@ def test_a_full_disk_while_exporting_leaves_nothing(
         learner.export(tmp_path / "out")
     assert not (tmp_path / "out").exists()
     assert not list(tmp_path.glob(".out*"))
+
+
+def test_a_model_by_relative_path_is_found_from_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model_folder(tmp_path / "base", "tied")
+    monkeypatch.chdir(tmp_path)
+    Learner.create(tmp_path / "l", model="base", settings=quick_settings("naive"), device="cpu")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert Learner.open(tmp_path / "l", device="cpu").tasks_learnt == 0

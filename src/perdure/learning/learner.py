@@ -118,7 +118,7 @@ class Learner:
         loaded = load_model(model, device=device, dtype=dtype, revision=revision, trust_remote_code=trust_remote_code)
         description = {
             "perdure": perdure.__version__,
-            "model": model,
+            "model": loaded.name,
             "revision": revision,
             "trust_remote_code": trust_remote_code,
             "dtype": str(loaded.dtype).removeprefix("torch."),

@@ -87,7 +87,10 @@ def load_model(
         if name_or_path in EMBEDDED:
             source = EMBEDDED[name_or_path]()
         else:
-            source = Source(name_or_path, "local folder" if Path(name_or_path).is_dir() else "Hugging Face hub")
+            folder = Path(name_or_path)
+            if folder.is_dir():  # the name is kept by learners, which may be opened from another working directory
+                name_or_path = str(folder.resolve())
+            source = Source(name_or_path, "local folder" if folder.is_dir() else "Hugging Face hub")
         if source.config is not None:
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(0)
