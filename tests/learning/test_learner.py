@@ -10,7 +10,6 @@ import torch
 from tests.conftest import quick_settings
 
 from perdure.errors import InputError, PerdureError
-from perdure.learning import learner as learner_module
 from perdure.learning.learner import Learner
 from perdure.tasks import Item, Task, TaskStream
 
@@ -142,6 +141,68 @@ def test_non_finite_loss_leaves_the_learner_as_it_was(tmp_path: Path, stream: Ta
     assert learner._logits(probe).equal(before)
 
 
+@pytest.mark.parametrize("method", ["naive", "merge", "o-lora", "osrm", "full", "value"])
+def test_a_first_task_that_can_not_be_saved_leaves_the_base_model(
+    tmp_path: Path, stream: TaskStream, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    whole, learner = make(tmp_path / "w", method), make(tmp_path / "l", method)
+    probe = learner.model.batch([learner._texts.prompt("abc")], [0])
+    before = learner._logits(probe)
+
+    def full(*_args: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("perdure.learning.state.save_file", full)
+    with pytest.raises(PerdureError, match="No space left"):
+        learner.learn(stream[0])
+    monkeypatch.undo()
+    assert learner._logits(probe).equal(before)
+    learner.learn(stream[0])
+    whole.learn(stream[0])
+    assert learner._logits(probe).equal(whole._logits(probe))
+    mine, theirs = learner._allocation.state_dict(), whole._allocation.state_dict()
+    assert mine.keys() == theirs.keys()
+    assert all(mine[name].equal(theirs[name]) for name in mine)
+
+
+def test_another_process_may_have_learnt_meanwhile(tmp_path: Path, stream: TaskStream) -> None:
+    alone, first = make(tmp_path / "a", "merge"), make(tmp_path / "l", "merge")
+    first.learn(stream[0])
+    second = Learner.open(tmp_path / "l", device="cpu")
+    second.learn(stream[1])
+    first.learn(stream[2])
+    for task in stream:
+        alone.learn(task)
+    probe = alone.model.batch([alone._texts.prompt("abc")], [0])
+    assert first._logits(probe).equal(alone._logits(probe))
+    assert second.evaluate().checkpoint == 3
+    assert second._logits(probe).equal(alone._logits(probe))
+
+
+def test_an_interrupt_leaves_the_learner_as_it_was(tmp_path: Path, stream: TaskStream, monkeypatch: pytest.MonkeyPatch) -> None:
+    learner = make(tmp_path / "l", "naive")
+    learner.learn(stream[0])
+    probe = learner.model.batch([learner._texts.prompt("abc")], [0])
+    before = learner._logits(probe)
+
+    def interrupt(*_args: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(learner, "_finish_anchors", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        learner.learn(stream[1])
+    assert not learner.model.model.training
+    assert learner._logits(probe).equal(before)
+
+
+@pytest.mark.parametrize("sections", [{"adapter": {"targets": ["nonsense"]}}, {"asking": {"format": "chat"}}])
+def test_settings_that_the_model_can_not_take_leave_nothing_behind(tmp_path: Path, sections: dict) -> None:
+    with pytest.raises(InputError):
+        make(tmp_path / "l", **sections)
+    assert not (tmp_path / "l").exists()
+    assert make(tmp_path / "l").tasks_learnt == 0
+
+
 def test_full_disk_leaves_the_learner_as_it_was(tmp_path: Path, stream: TaskStream, monkeypatch: pytest.MonkeyPatch) -> None:
     learner = make(tmp_path / "l", "merge")
     learner.learn(stream[0])
@@ -256,7 +317,6 @@ def test_merge_change_is_reported_and_small(tmp_path: Path, stream: TaskStream) 
     report = learner.learn(stream[0])
     assert report.merge_change is not None
     assert 0 < report.merge_change < 1e-3
-    assert learner_module.PROBES > 0
 
 
 def test_paraphrases_are_asked_and_never_trained_on(tmp_path: Path) -> None:
@@ -268,7 +328,7 @@ def test_paraphrases_are_asked_and_never_trained_on(tmp_path: Path) -> None:
     learner.learn(Task("t", items))
     row = learner.evaluate()
     assert row.counts == [2]
-    assert row.reworded[0] in (0.0, 0.5, 1.0)
+    assert row.reworded[0] is not None
     reworded = learner.directory.reworded_matrix()
     assert reworded is not None
     assert len(reworded) == 1

@@ -45,19 +45,21 @@ class DenseAllocation(Allocation):
             if isinstance(module, nn.Linear | Conv1D) and module is not model.head.linear and self._wants(name)
         }
         if not self.parameters:
-            raise InputError(f"{model.loaded.name} has no {self._wanted()}; name its layers by adapter.targets.")
+            raise InputError(f"{model.loaded.name} has no {self._wanted()}.")
         for parameter in self.parameters.values():
             parameter.requires_grad_(True)
         self._previous: dict[str, Tensor] = {}
+        self._moved = False  # whether the matrices in memory may no longer be the base model's
 
     def _wants(self, name: str) -> bool:
         targets = self._settings.adapter.targets
         return isinstance(targets, str) or name.rpartition(".")[2] in targets or name in targets
 
     def _wanted(self) -> str:
-        return f"linear layers called {', '.join(self._settings.adapter.targets)}"
+        return f"linear layers called {', '.join(self._settings.adapter.targets)}; name others by adapter.targets"
 
     def begin_task(self, number: int) -> None:
+        self._moved = True
         self._previous = {name: parameter.detach().clone() for name, parameter in self.parameters.items()}
 
     def previous_model(self) -> AbstractContextManager[None]:
@@ -67,8 +69,9 @@ class DenseAllocation(Allocation):
         self._previous = {}
 
     def reset(self) -> None:
-        if self._previous:  # a first task was begun and given up
+        if self._moved:
             self.load_state_dict(self._model.original_weights())
+        self._previous, self._moved = {}, False
 
     def state_dict(self) -> dict[str, Tensor]:
         return {name: parameter.detach() for name, parameter in self.parameters.items()}
@@ -89,4 +92,4 @@ class ValueAllocation(DenseAllocation):
         return name.rpartition(".")[2] in VALUE_PROJECTIONS
 
     def _wanted(self) -> str:
-        return f"value projections of their own ({', '.join(VALUE_PROJECTIONS)})"
+        return f"value projections of their own ({', '.join(VALUE_PROJECTIONS)}); use `full` with adapter.targets"

@@ -28,6 +28,7 @@ class MergedAllocation(AdapterAllocation):
     def __init__(self, model: LanguageModel, settings: Sections, seed: int) -> None:
         super().__init__(model, settings, seed)
         self.enable(False)
+        self._moved = False  # whether the weights in memory are still the base model's
         self._remainder: dict[str, Tensor] = {}  # what rounding has taken from each weight; empty for a float32 model
         if model.dtype != torch.float32:
             self._remainder = {name: torch.zeros_like(layer.get_base_layer().weight) for name, layer in self.layers.items()}
@@ -47,6 +48,7 @@ class MergedAllocation(AdapterAllocation):
 
     @torch.no_grad()
     def end_task(self) -> None:
+        self._moved = True
         for name, layer in self.layers.items():
             weight = layer.get_base_layer().weight
             exact = self._exact(name, weight).add_(self.delta(layer))
@@ -60,8 +62,17 @@ class MergedAllocation(AdapterAllocation):
         exact = weight.detach().float() if weight.dtype != torch.float32 else weight.detach().clone()
         return exact.add_(self._remainder[name].float()) if name in self._remainder else exact
 
+    @torch.no_grad()
     def reset(self) -> None:
         self.enable(False)
+        if not self._moved:
+            return
+        original = self._model.original_weights()
+        for name, layer in self.layers.items():
+            layer.get_base_layer().weight.copy_(original[f"{name}.weight"])
+        for remainder in self._remainder.values():
+            remainder.zero_()
+        self._moved = False
 
     def state_dict(self) -> dict[str, Tensor]:
         state = {f"{name}.weight": layer.get_base_layer().weight.detach() for name, layer in self.layers.items()}

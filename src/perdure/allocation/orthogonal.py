@@ -46,6 +46,10 @@ class OrthogonalAllocation(MergedAllocation):
         self._stacked = {}
         super().end_task()
 
+    def reset(self) -> None:
+        super().reset()
+        self._past, self._stacked = [], {}
+
     def state_dict(self) -> dict[str, Tensor]:
         return {
             f"{name}.{number:04d}": factor
@@ -56,19 +60,10 @@ class OrthogonalAllocation(MergedAllocation):
     @torch.no_grad()
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
         """Add the factors up again from the base weights, in the order of learning, which gives the same bits."""
-        if self._past:  # the weights in memory already hold sums: begin from the base model's
-            self._reset_weights()
-        self._past, self._stacked = [], {}
+        self.reset()
         tasks = len(state) // len(self.parameters)
         for number in range(1, tasks + 1):
             for name, layer in self.layers.items():
                 layer.lora_A[ADAPTER].weight.copy_(state[f"{name}.lora_A.{number:04d}"])
                 layer.lora_B[ADAPTER].weight.copy_(state[f"{name}.lora_B.{number:04d}"])
             self.end_task()
-
-    def _reset_weights(self) -> None:
-        original = self._model.original_weights()
-        for name, layer in self.layers.items():
-            layer.get_base_layer().weight.copy_(original[f"{name}.weight"])
-        for remainder in self._remainder.values():
-            remainder.zero_()

@@ -63,6 +63,10 @@ class SequentialOSRMAllocation(MergedAllocation):
             mean = (total / tokens).unsqueeze(0)
             self._means[name] = torch.cat([self._means[name], mean]) if name in self._means else mean
 
+    def reset(self) -> None:
+        super().reset()
+        self._means = {}
+
     def state_dict(self) -> dict[str, Tensor]:
         return super().state_dict() | {f"{name}{MEAN}": means for name, means in self._means.items()}
 

@@ -78,7 +78,3 @@ class Anchor:
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
         """Restore what :meth:`state_dict` gave."""
-
-    def report(self) -> dict[str, object]:
-        """Facts about the task just begun that belong in its record (JSON values)."""
-        return {}

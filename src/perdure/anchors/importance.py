@@ -32,6 +32,9 @@ class ImportanceAnchor(Anchor):
 
     def begin_task(self, task: TaskContext) -> None:
         self._parameters = task.parameters
+        for state in (self.importance, self.reference):  # a checkpoint is read to main memory
+            for name in state:
+                state[name] = state[name].to(task.parameters[name].device)
 
     def weight_loss(self) -> Term | None:
         if not self.importance:

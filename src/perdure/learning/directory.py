@@ -11,8 +11,9 @@ logs/0007.jsonl         one line for each logged training step of task 7
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -106,6 +107,14 @@ class LearnerDirectory:
         except (ValueError, KeyError, TypeError, ValidationError) as error:
             raise InputError(f"{file} is damaged ({error}); restore it from a backup.") from error
         return cls(path, description, settings)
+
+    def remove(self) -> None:
+        """Take the files of a learner that has learnt nothing away again; the folder itself stays if it holds anything else."""
+        for name in ("tasks", "state", "rows", "costs", "logs"):
+            shutil.rmtree(self.path / name, ignore_errors=True)
+        (self.path / "learner.json").unlink(missing_ok=True)
+        with suppress(OSError):
+            self.path.rmdir()
 
     @contextmanager
     def writing(self) -> Iterator[None]:

@@ -72,7 +72,7 @@ def export_model(
     try:
         with quietly():
             _save(learner, allocation, partial, target)
-        difference = _compare(learner, partial, probes)
+            difference = _compare(learner, partial, probes)
         if not difference <= TOLERANCE[target]:
             raise PerdureError(
                 f"the exported model's logits differ from the learner's by {difference:.3g} in {target}; nothing was "
@@ -110,7 +110,11 @@ def _save(learner: LanguageModel, allocation: Allocation, folder: Path, dtype: t
 
 @torch.no_grad()
 def _compare(learner: LanguageModel, folder: Path, probes: Sequence[Sequence[int]]) -> float:
-    exported = AutoModelForCausalLM.from_pretrained(folder, dtype="auto").to(learner.device).eval()
+    exported = (
+        AutoModelForCausalLM.from_pretrained(folder, dtype="auto", trust_remote_code=learner.loaded.trust_remote_code)
+        .to(learner.device)
+        .eval()
+    )
     largest = 0.0
     for probe in probes:
         tokens = torch.tensor([list(probe)], device=learner.device)

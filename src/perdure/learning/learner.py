@@ -28,7 +28,7 @@ from perdure.learning.texts import AskedTask, Texts
 from perdure.learning.tracking import Tracking, check_trackers
 from perdure.methods import Method
 from perdure.models.answering import Answer, answer_questions
-from perdure.models.batches import minibatches
+from perdure.models.batches import Batch, minibatches
 from perdure.models.decoding import continue_sequences, greedy
 from perdure.models.language_model import LanguageModel
 from perdure.models.loading import load_model
@@ -127,8 +127,12 @@ class Learner:
         }
         progress = progress or Progress()
         progress.note(loaded.describe())
-        language_model = LanguageModel(loaded)
-        return cls(LearnerDirectory.create(path, description, settings), language_model, progress, trackers)
+        files = LearnerDirectory.create(path, description, settings)
+        try:
+            return cls(files, LanguageModel(loaded), progress, trackers)
+        except InputError:  # settings that this model can't take: leave nothing that a corrected call would stumble over
+            files.remove()
+            raise
 
     @classmethod
     def open(
@@ -184,6 +188,7 @@ class Learner:
         PerdureError: the loss is not finite, or the disk is full; the learner is then as it was before.
         """
         with self.directory.writing():
+            self._catch_up()
             sequences = self._texts.training(task, self.settings.training.max_length)
             number = self.tasks_learnt + 1
             context = TaskContext(
@@ -203,9 +208,10 @@ class Learner:
                 self._finish_anchors(context, report)
                 self._allocate(context, report)
                 self._commit(task, report)
-            except Exception:
+            except BaseException:  # Ctrl-C too
                 self._restore()
                 raise
+            self._at = number
             return report
 
     def _freeze_previous(self, context: TaskContext, report: TaskReport) -> None:
@@ -302,10 +308,11 @@ class Learner:
         ------
         InputError: nothing has been learnt yet, or another process is writing here.
         """
-        learnt = self.tasks_learnt
-        if not learnt:
+        if not self.tasks_learnt:
             raise InputError(f"{self.directory.path} has learnt nothing yet; begin with `perdure learn`.")
         with self.directory.writing():
+            self._catch_up()
+            learnt = self._at
             began = time.perf_counter()
             asked = {number: self._questions_of(number) for number in tasks or range(1, learnt + 1)}
             if ahead is not None:
@@ -351,6 +358,7 @@ class Learner:
 
     def ask(self, question: str) -> str:
         """The model's greedy answer to one question, put as its training questions are."""
+        self._catch_up()
         form = self._texts.format
         (tokens,) = continue_sequences(
             self.model,
@@ -371,6 +379,7 @@ class Learner:
         -------
         The largest difference of a logit between the exported model, loaded anew, and this one, on questions learnt.
         """
+        self._catch_up()
         probes = [self._texts.prompt("What is perdure?")]
         for number in range(1, self.tasks_learnt + 1)[-PROBES:]:
             question = self._questions_of(number)[0][0]
@@ -381,10 +390,15 @@ class Learner:
 
     # --- inside --------------------------------------------------------------------------------------------------------
 
+    def _catch_up(self) -> None:
+        """Another process may have learnt tasks here since: take its state before going on."""
+        if self.tasks_learnt != self._at:
+            self._restore()
+
     def _restore(self) -> None:
         """Put the model and the anchors in the committed state."""
         self.model.model.eval()
-        learnt = self.tasks_learnt
+        learnt = self._at = self.tasks_learnt
         if not learnt:
             self._allocation.reset()
             tensors: dict[str, dict[str, torch.Tensor]] = {}
@@ -399,9 +413,11 @@ class Learner:
             self._questions[number] = self._texts.questions(self.directory.task(number))
         return self._questions[number]
 
-    def _logits(self, batch: Any) -> torch.Tensor:
+    def _logits(self, batch: Batch) -> torch.Tensor:
+        """Logits [texts, vocabulary] at each text's last predicting position."""
         with torch.no_grad():
-            return self.model.head(self.model.hidden_at_predictions(batch))
+            last = batch.predicts.sum(dim=1).cumsum(dim=0) - 1
+            return self.model.head(self.model.hidden_at_predictions(batch)[last])
 
     def _steps_before(self, number: int) -> int:
         return sum(self.directory.costs(earlier)["steps"] for earlier in range(1, number))

@@ -52,7 +52,7 @@ class NucleusSampler:
         # top_p stands before it.
         ordered, token = probability.sort(dim=-1, descending=True)
         outside = ordered.cumsum(dim=-1) - ordered >= self._top_p
-        probability = probability.masked_fill(outside.gather(1, token.argsort(dim=-1)), 0.0)
+        probability = probability.masked_fill(torch.zeros_like(outside).scatter_(1, token, outside), 0.0)
         # Inverse of the cumulative distribution in vocabulary order, where rounding can't swap two tokens' places; a token
         # outside the nucleus adds nothing and so is never the first to pass the mark.
         upto = probability.cumsum(dim=-1)
