@@ -1,7 +1,7 @@
 """Print an experiment's measures as the Markdown table that docs/results.md shows.
 
-    perdure run demo --seed 0 --seed 1 --seed 2
-    python benchmarks/markdown_table.py results/demo
+perdure run demo --seed 0 --seed 1 --seed 2
+python benchmarks/markdown_table.py results/demo
 """
 
 import argparse

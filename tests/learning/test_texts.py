@@ -46,3 +46,13 @@ def test_questions_are_asked(chat: LanguageModel) -> None:
 def test_no_template_is_one_clear_sentence(model: LanguageModel) -> None:
     with pytest.raises(InputError, match=r"random-tiny has no chat template; set asking\.format to plain"):
         Texts(model, "chat")
+
+
+def test_begin_of_text_stands_once_and_before_the_replay_token(chat: LanguageModel) -> None:
+    chat.tokenizer.chat_template = "<|pad|>" + TEMPLATE
+    chat.start = [chat.tokenizer.convert_tokens_to_ids("<|pad|>")]  # as for a tokenizer that begins texts with it
+    chat.add_replay_token()
+    assert chat.replay_token_id is not None
+    prompt = Texts(chat, "chat", lead=[chat.replay_token_id]).prompt("Who?")
+    assert prompt[:2] == [chat.start[0], chat.replay_token_id]
+    assert prompt.count(chat.start[0]) == 1

@@ -37,7 +37,10 @@ class AdapterAllocation(Allocation):
             with seeded(seed, "injection"):  # PEFT draws factors here that begin_task draws again
                 inject_adapter_in_model(config, model.model)
         except ValueError as error:
-            raise InputError(f"adapter.targets: {targets} are not linear layers of {model.loaded.name} ({error}).") from error
+            raise InputError(
+                f"adapter.targets: {targets} can't be adapted in {model.loaded.name} ({error}); list linear layers by name, "
+                "such as those of its attention."
+            ) from error
         model.model.eval()  # the new layers' dropout too
         self.layers: dict[str, LoraLayer] = {
             name: module for name, module in model.model.named_modules() if isinstance(module, LoraLayer)

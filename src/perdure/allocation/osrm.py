@@ -41,7 +41,8 @@ class SequentialOSRMAllocation(MergedAllocation):
         mask = torch.empty(0)
 
         def watch(name: str, inputs: Tensor) -> None:
-            sums[name].add_(inputs.float()[mask].sum(dim=0))
+            flat = inputs.dim() == 2  # OPT's feed-forward layers see all tokens in one row
+            sums[name].add_(inputs.float()[mask.flatten() if flat else mask].sum(dim=0))
 
         handles = [
             layer.register_forward_pre_hook(lambda _layer, inputs, name=name: watch(name, inputs[0]))

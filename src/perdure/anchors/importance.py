@@ -164,10 +164,15 @@ def diagonal_fisher(task: TaskContext, examples: int) -> dict[str, Tensor]:
     names = {id(parameter): name for name, parameter in task.parameters.items()}
     fisher = {name: torch.zeros_like(parameter) for name, parameter in task.parameters.items()}
 
+    rows = (0, 0)  # sequences and tokens of the batch being looked at
+
     def watch(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
         name, entering = names[id(layer.weight)], inputs[0].detach()
+        if entering.dim() == 2:  # OPT's feed-forward layers see all tokens in one row
+            entering = entering.unflatten(0, rows)
 
         def square(leaving: Tensor) -> None:
+            leaving = leaving.unflatten(0, rows) if leaving.dim() == 2 else leaving
             gradient = torch.einsum("bto,bti->boi", leaving.float(), entering.float())
             if isinstance(layer, Conv1D):  # GPT-2's weights are stored transposed
                 gradient = gradient.transpose(1, 2)
@@ -183,10 +188,11 @@ def diagonal_fisher(task: TaskContext, examples: int) -> dict[str, Tensor]:
             for start in range(0, len(sequences), task.batch_size):
                 index = range(start, min(start + task.batch_size, len(sequences)))
                 batch = model.batch(sequences, index)
+                rows = (batch.input_ids.shape[0], batch.input_ids.shape[1])
                 hidden = model.hidden_at_predictions(batch)
                 lengths = batch.predicts.sum(dim=1).tolist()
-                rows = zip(hidden.split(lengths), batch.targets.split(lengths), strict=True)
-                loss = torch.stack([token_nll(h, targets, model.head) for h, targets in rows]).sum()
+                pairs = zip(hidden.split(lengths), batch.targets.split(lengths), strict=True)
+                loss = torch.stack([token_nll(h, targets, model.head) for h, targets in pairs]).sum()
                 torch.autograd.grad(loss, list(task.parameters.values()))
                 advance(len(index))
     finally:

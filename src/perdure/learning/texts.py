@@ -32,8 +32,7 @@ class Texts:
         """
         self._model = model
         self.format = chat_format(model) if name == ChatFormat.name else text_format(name)
-        start = [] if name == ChatFormat.name else model.start  # a template writes its own begin-of-text
-        self._start = [*start, *lead]
+        self._start = [*model.start, *lead]
         self._end = list(model.eos_token_ids[:1]) if self.format.ends_with_eos else []
 
     def prompt(self, question: str) -> list[int]:
@@ -85,4 +84,8 @@ def chat_format(model: LanguageModel) -> ChatFormat:
     before, found, after = whole.partition(mark)
     if not found:
         raise InputError(f"the chat template of {model.loaded.name} doesn't show the question; set asking.format to plain.")
+    if (
+        model.start
+    ):  # begin-of-text stands before the replay token, where samples have it, and so not in the template's text too
+        before = before.removeprefix(model.decode_whole(model.start))
     return ChatFormat(before, after, *(model.decode(model.encode(text)) for text in (before, after)))
