@@ -22,9 +22,10 @@ The files are read as YAML 1.2's core schema: `5e-4` is a number, `no` and `on` 
 leading zeros, and 10.0 is no whole number. Anchors, aliases and tags are not read. Whatever is wrong is said in one sentence
 with the file and the line.
 
-A method joins mechanisms with `+`, in any order: `si` or `ewc`, `sd`, `replay`, `merge`. `naive` is the shared adapter with
-no anchor, and `all-merge` is `si+sd+replay+merge`. A section is without effect where the method lacks its mechanism:
-`replay` belongs to `replay`, `distillation` to `sd`, `si` to `si`, `ewc` to `ewc`.
+A method joins mechanisms with `+`, in any order: `si` or `ewc`; `sd`; `replay`; and one of `merge`, `o-lora`, `osrm`, `full`
+and `value`. `naive` is the shared adapter with no anchor, and `all-merge` is `si+sd+replay+merge`. A section is without effect
+where the method lacks its mechanism: `replay` belongs to `replay`, `distillation` to `sd`, `si` to `si`, `ewc` to `ewc`,
+`orthogonal` to `o-lora`, `osrm` to `osrm`; `full` and `value` have no adapter, and heed only its `targets` (`full`).
 """
 
 _KINDS: dict[Any, str] = {int: "whole number", float: "number", str: "text"}
