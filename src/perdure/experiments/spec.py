@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, field_validator, model_serializer, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_serializer, model_validator
 
 from perdure.errors import InputError, nearest
 from perdure.experiments.streams import AnyStream, NonEmpty, Seed, printable
@@ -105,12 +105,23 @@ class MethodEntry(Sections):
 
 @dataclass(frozen=True)
 class ResolvedRun:
-    """One run of an experiment: a method, with every setting decided, and a seed."""
+    """One run of an experiment: a method, with every setting decided, a seed, and the order of the tasks."""
 
     label: str
     method: Method
     seed: int
     settings: LearnerSettings
+    order: int = 0
+
+    @property
+    def place(self) -> str:
+        """The run's folder inside the experiment's: ``runs/LABEL/seed-N``, with ``-order-K`` after it for another order."""
+        return f"runs/{self.label}/seed-{self.seed}" + (f"-order-{self.order}" if self.order else "")
+
+    @property
+    def name(self) -> str:
+        """The run for people."""
+        return f"{self.label}, seed {self.seed}" + (f", order {self.order}" if self.order else "")
 
 
 class Experiment(Sections):
@@ -124,6 +135,9 @@ class Experiment(Sections):
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1)] = Field(
         default=(0,), description="every method runs once with each"
     )
+    orders: Annotated[tuple[Seed, ...], Field(min_length=1)] = Field(
+        default=(0,), description="orders of the tasks, each run with every method and seed; 0 is the stream's own"
+    )
     first_tasks: Positive | None = Field(default=None, description="learn only so many of the stream's tasks, from the first")
 
     @field_validator("methods")
@@ -135,17 +149,17 @@ class Experiment(Sections):
                 raise ValueError(f"two methods are called '{entry.name}'; remove one, or give each a label of its own.")
         return methods
 
-    @field_validator("seeds", mode="before")
+    @field_validator("seeds", "orders", mode="before")
     @classmethod
-    def _listed(cls, seeds: Any) -> Any:
-        if not isinstance(seeds, list | tuple):
-            raise ValueError("seeds must be a list of whole numbers; write them out, as in [0, 1, 2].")
-        return seeds
+    def _listed(cls, given: Any, info: ValidationInfo) -> Any:
+        if not isinstance(given, list | tuple):
+            raise ValueError(f"{info.field_name} must be a list of whole numbers; write them out, as in [0, 1, 2].")
+        return given
 
-    @field_validator("seeds")
+    @field_validator("seeds", "orders")
     @classmethod
-    def _distinct(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
-        return _distinct_seeds(seeds)
+    def _distinct(cls, given: tuple[int, ...], info: ValidationInfo) -> tuple[int, ...]:
+        return distinct_numbers(given, (info.field_name or "").removesuffix("s"))
 
     def build_stream(self) -> TaskStream:
         """The tasks to be learnt.
@@ -162,7 +176,8 @@ class Experiment(Sections):
     def runs(self) -> list[ResolvedRun]:
         """All runs: every method with the first seed, then with the next, so that methods can be compared early."""
         return [
-            ResolvedRun(entry.name, Method.parse(entry.method), seed, entry.settings(self))
+            ResolvedRun(entry.name, Method.parse(entry.method), seed, entry.settings(self), order)
+            for order in self.orders
             for seed in self.seeds
             for entry in self.methods
         ]
@@ -195,7 +210,7 @@ def load_experiment(
     experiment = validate(document, Experiment)
     instead: dict[str, Any] = {"model": model, "first_tasks": first_tasks}
     try:
-        instead["seeds"] = None if seeds is None else _distinct_seeds(tuple(seeds))
+        instead["seeds"] = None if seeds is None else distinct_numbers(tuple(seeds), "seed")
     except ValueError as error:
         raise InputError(str(error)) from None
     return experiment.model_copy(update={name: value for name, value in instead.items() if value is not None})
@@ -247,10 +262,11 @@ def recipe_folder() -> Path:
     return installed if installed.is_dir() else package.parents[1] / "recipes"
 
 
-def _distinct_seeds(seeds: Sequence[int]) -> tuple[int, ...]:
-    for place, seed in enumerate(seeds):
-        if seed < 0:
-            raise ValueError(f"the seed {seed} is negative; a seed must be 0 or more.")
-        if seed in seeds[:place]:
-            raise ValueError(f"the seed {seed} is given twice; keep one.")
-    return tuple(seeds)
+def distinct_numbers(numbers: Sequence[int], what: str) -> tuple[int, ...]:
+    """The numbers; ValueError, as pydantic wants it, where one is negative or given twice."""
+    for place, number in enumerate(numbers):
+        if number < 0:
+            raise ValueError(f"the {what} {number} is negative; a {what} must be 0 or more.")
+        if number in numbers[:place]:
+            raise ValueError(f"the {what} {number} is given twice; keep one.")
+    return tuple(numbers)

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,10 +19,11 @@ from perdure.retention.measures import bootstrap_interval
 
 @dataclass(frozen=True)
 class RunResult:
-    """One method with one seed.
+    """One method with one seed and one order of the tasks.
 
     Parameters
     ----------
+    order: 0 for the stream's own order.
     costs: for each task learnt, what it took (seconds, tokens, bytes, replay audit), as in the run's ``costs`` folder.
     log: the measured training steps of all tasks, in order.
     settings: the learner's settings as plain data. model: one line that says which model learnt.
@@ -42,13 +44,14 @@ class RunResult:
     formatted: tuple[float | None, ...]
     reworded: RetentionMatrix | None
     stream: tuple[str, ...]
+    order: int = 0
 
     @classmethod
     def load(cls, directory: str | Path) -> "RunResult":
         """Read a learner's directory.
 
-        In an experiment (``runs/<method>/seed-<n>``) the method's name is that of the folder, so that variants of one method
-        stay apart; else it is the method in the settings.
+        In an experiment (``runs/<method>/seed-<n>[-order-<k>]``) the method's name is that of the folder, so that variants of
+        one method stay apart; else it is the method in the settings.
 
         Raises
         ------
@@ -61,9 +64,9 @@ class RunResult:
             raise InputError(f"{path} has learnt nothing yet; begin with `perdure learn {path} FILE`.")
         about = files.description
         row = files.row(len(learnt))
-        in_experiment = path.resolve().name == f"seed-{about['seed']}"
+        place = re.fullmatch(rf"seed-{about['seed']}(?:-order-(\d+))?", path.resolve().name)
         return cls(
-            method=path.resolve().parent.name if in_experiment else files.settings.method,
+            method=path.resolve().parent.name if place else files.settings.method,
             seed=about["seed"],
             matrix=files.matrix(),
             costs=[files.costs(number) for number in learnt],
@@ -75,6 +78,7 @@ class RunResult:
             formatted=tuple(row.formatted) if row else (None,) * len(learnt),
             reworded=files.reworded_matrix(),
             stream=tuple(files.task_fingerprints()),
+            order=int(place[1] or 0) if place else 0,
         )
 
     @cached_property
@@ -109,24 +113,24 @@ class RunResult:
 
 @dataclass(frozen=True)
 class MethodResult:
-    """The runs of one method, by seed. Seeds that are not equally far are compared over the tasks they all have learnt."""
+    """The runs of one method, by order and seed; runs unequally far are compared over the tasks that all have learnt."""
 
     name: str
     runs: tuple[RunResult, ...]
 
     @property
     def tasks(self) -> int:
-        """Tasks that every seed has learnt."""
+        """Tasks that every run has learnt."""
         return min(len(run.matrix) for run in self.runs)
 
     @cached_property
     def measures(self) -> tuple[Measures, ...]:
-        """Each seed's measures after ``tasks`` tasks."""
+        """Each run's measures after ``tasks`` tasks."""
         return tuple(summary(run.matrix.first(self.tasks)) for run in self.runs)
 
     @cached_property
     def over_seeds(self) -> SeedSummary:
-        """Mean and sample standard deviation over the seeds."""
+        """Mean and sample standard deviation over the runs: seeds, or seeds and orders."""
         return over_seeds(self.measures)
 
     @cached_property
@@ -142,28 +146,29 @@ def by_method(runs: Sequence[RunResult]) -> list[MethodResult]:
 
     Raises
     ------
-    InputError: no run, or one method and seed twice.
+    InputError: no run, or one method, seed and order twice.
     """
     if not runs:
         raise InputError("a report needs at least one run; run an experiment with `perdure run SPEC` first.")
-    groups: dict[str, dict[int, RunResult]] = {}
+    groups: dict[str, dict[tuple[int, int], RunResult]] = {}
     for run in runs:
-        seeds = groups.setdefault(run.method, {})
-        if run.seed in seeds:
+        group, key = groups.setdefault(run.method, {}), (run.order, run.seed)
+        if key in group:
             raise InputError(
-                f"{seeds[run.seed].directory} and {run.directory} are both {run.method} with seed {run.seed}; report one."
+                f"{group[key].directory} and {run.directory} are both {run.method} with seed {run.seed}; report one."
             )
-        seeds[run.seed] = run
-    methods = [MethodResult(name, tuple(seeds[seed] for seed in sorted(seeds))) for name, seeds in groups.items()]
+        group[key] = run
+    methods = [MethodResult(name, tuple(group[key] for key in sorted(group))) for name, group in groups.items()]
     return sorted(methods, key=lambda method: -(method.over_seeds.final.mean if method.over_seeds.final else -1.0))
 
 
 def tidy(runs: Sequence[RunResult]) -> list[dict[str, Any]]:
-    """One record a run: method, seed, measures (shares from 0 to 1, half-life in tasks, None where undefined) and costs."""
+    """One record a run: method, seed, order, measures (shares from 0 to 1, half-life in tasks, None: undefined) and costs."""
     return [
         {
             "method": run.method,
             "seed": run.seed,
+            "order": run.order,
             "tasks": run.measures.tasks,
             "final": run.measures.final,
             "diagonal": run.measures.diagonal,
@@ -193,19 +198,33 @@ def write_results(runs: Sequence[RunResult], folder: Path) -> list[str]:
         runs[0].matrix.write_json(folder / "matrix.json")
         return ["matrix.csv", "matrix.json"]
     scores = [
-        {"method": run.method, "seed": run.seed, "after_task": i, "task": j, "task_name": name, "score": score}
+        {
+            "method": run.method,
+            "seed": run.seed,
+            "order": run.order,
+            "after_task": i,
+            "task": j,
+            "task_name": name,
+            "score": score,
+        }
         for run in runs
         for i, row in enumerate(run.matrix.to_rows(), start=1)
         for j, (name, score) in enumerate(zip(run.matrix.task_names, row, strict=True), start=1)
         if score is not None
     ]
     matrices = [
-        {"method": run.method, "seed": run.seed, "task_names": run.matrix.task_names, "scores": run.matrix.to_rows()}
+        {
+            "method": run.method,
+            "seed": run.seed,
+            "order": run.order,
+            "task_names": run.matrix.task_names,
+            "scores": run.matrix.to_rows(),
+        }
         for run in runs
     ]
     _write_csv(folder / "results.csv", tidy(runs))
     write_json(folder / "results.json", tidy(runs))
-    _write_csv(folder / "matrix.csv", scores, ["method", "seed", "after_task", "task", "task_name", "score"])
+    _write_csv(folder / "matrix.csv", scores, ["method", "seed", "order", "after_task", "task", "task_name", "score"])
     write_json(folder / "matrix.json", matrices)
     return ["results.csv", "results.json", "matrix.csv", "matrix.json"]
 
