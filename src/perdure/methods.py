@@ -191,3 +191,7 @@ class Method:
     def mechanisms(self) -> tuple[str, ...]:
         """The mechanisms' names in canonical order; none for naive."""
         return () if self.name == NAIVE else tuple(self.name.split("+"))
+
+    def without(self, *mechanisms: str) -> "Method":
+        """The method with some mechanisms left out; those that it hasn't are no matter."""
+        return Method.parse("+".join(name for name in self.mechanisms if name not in mechanisms) or NAIVE)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from perdure.errors import InputError
+from perdure.experiments.search_spec import load_search
 from perdure.experiments.spec import Experiment, find_experiment, load_experiment, load_recipe, recipe_folder
 from perdure.experiments.streams import JsonlStream
 from perdure.experiments.yaml_source import read_yaml
@@ -356,6 +357,9 @@ def test_every_recipe_is_valid_and_says_how_to_run_it(path: Path) -> None:
         experiment = load_experiment(path.stem)
         assert experiment.runs()
         assert experiment.build_stream()
+    elif "rungs:" in text:
+        assert f"perdure search {path.stem}\n" in about
+        assert load_search(path.stem).trials().build_stream()
     else:
         assert f"--recipe {path.stem}\n" in about
         assert load_recipe(path.stem)

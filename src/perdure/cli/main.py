@@ -7,8 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from perdure.cli.output import err, next_step, out
+from perdure.cli.engines import Cpus, EngineName, Gpus, Jobs, RayAddress, Storage, build_engine
+from perdure.cli.options import AsJson, Device, Directory, Quiet, Trackers, trackers
+from perdure.cli.output import err, next_step, out, print_runs
 from perdure.cli.progress import TerminalProgress
+from perdure.cli.search import search
 from perdure.cli.tasks import app as tasks_app
 from perdure.errors import InputError, PerdureError
 
@@ -22,15 +25,6 @@ app = typer.Typer(
     add_completion=False,
 )
 app.add_typer(tasks_app, name="tasks")
-
-Directory = Annotated[Path, typer.Argument(help="The learner's directory.", show_default=False)]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, only the result.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, for scripts.")]
-Device = Annotated[str | None, typer.Option(help="cpu, cuda, mps; by default what the machine has.")]
-Trackers = Annotated[
-    list[str] | None,
-    typer.Option("--track", help="tensorboard (default where installed), wandb, mlflow or none; may repeat."),
-]
 
 
 def _version(wanted: bool) -> None:
@@ -46,14 +40,6 @@ def _options(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
 ) -> None:
     pass
-
-
-def _trackers(names: list[str] | None) -> list[str]:
-    if names:
-        return [name for name in names if name != "none"]
-    from importlib.util import find_spec
-
-    return ["tensorboard"] if find_spec("tensorboard") else []
 
 
 def _percent(value: float | None) -> str:
@@ -120,7 +106,7 @@ def learn(
         raise InputError("--name names one task, and several files were given; learn them one at a time.")
     tasks = [read_jsonl(path, name=name) for path in facts]
     progress = TerminalProgress(err, quiet=quiet)
-    learner = Learner.open(directory, progress=progress, trackers=_trackers(track), device=device)
+    learner = Learner.open(directory, progress=progress, trackers=trackers(track), device=device)
     results = []
     for task in tasks:
         progress.heading(task.name)
@@ -235,28 +221,43 @@ def run(
     seed: Annotated[list[int] | None, typer.Option(help="Seeds instead of the file's; may be repeated.")] = None,
     model: Annotated[str | None, typer.Option(help="A model instead of the file's.")] = None,
     tasks: Annotated[int | None, typer.Option(min=1, help="Learn only so many of the stream's tasks.")] = None,
+    dry_run: Annotated[bool, typer.Option(help="Print every run with its settings, and do nothing.")] = False,
+    jobs: Jobs = 1,
+    engine: EngineName = "local",
+    ray_address: RayAddress = None,
+    storage: Storage = None,
+    cpus_per_run: Cpus = 1.0,
+    gpus_per_run: Gpus = 0.0,
     device: Device = None,
     track: Trackers = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run an experiment: a stream of tasks, learnt by each method with each seed.
+    """Run an experiment: a stream of tasks, learnt by each method with each seed, in each order.
 
     A run that was interrupted goes on where it stopped; one that is finished is not run again.
 
     [dim]perdure run demo
-    perdure run my-experiment.yaml --output results/mine --seed 0 --seed 1
-    perdure run paper/symbol/all-merge --tasks 10 --model smollm2-135m[/dim]
+    perdure run my-experiment.yaml --output results/mine --seed 0 --seed 1 --jobs 2
+    perdure run paper/symbol/all-merge --tasks 10 --model smollm2-135m --dry-run[/dim]
     """
+    from perdure.cli.tables import summary_table
     from perdure.experiments.grid import run_experiment
-    from perdure.experiments.report import report_directory, summary_table
+    from perdure.experiments.report import report_directory
     from perdure.experiments.spec import find_experiment, load_experiment
 
     path = find_experiment(spec)
     experiment = load_experiment(path, seeds=seed or None, model=model, first_tasks=tasks)
     where = output or Path("results") / path.stem
+    if dry_run:
+        print_runs(experiment.runs(), as_json)
+        if not as_json:
+            tasks_each = len(experiment.build_stream())
+            next_step(f"perdure run {spec}", f"{len(experiment.runs())} runs of {tasks_each} tasks; nothing was done yet")
+        return
     progress = TerminalProgress(err, quiet=quiet)
-    run_experiment(experiment, where, progress=progress, trackers=_trackers(track), device=device)
+    computed = build_engine(engine, jobs, ray_address, storage, cpus_per_run, gpus_per_run)
+    run_experiment(experiment, where, engine=computed, progress=progress, trackers=trackers(track), device=device)
     written = report_directory(where, command=f"perdure run {spec}")
     if as_json:
         out.print_json(json.dumps({name: str(path) for name, path in written.items()}))
@@ -265,6 +266,9 @@ def run(
     for what, file in written.items():
         out.print(f"{what}: {file}")
     next_step(f"open {written['page']} in a browser", "then try: perdure run tiny")
+
+
+app.command()(search)
 
 
 @app.command()

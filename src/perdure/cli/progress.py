@@ -17,6 +17,7 @@ class TerminalProgress(Progress):
     def __init__(self, console: Console, *, quiet: bool = False) -> None:
         self._console, self._quiet = console, quiet
         self._heading = ""
+        self._said: set[str] = set()
 
     @contextmanager
     def stage(self, name: str, total: int) -> Iterator[Callable[[int], None]]:
@@ -41,7 +42,9 @@ class TerminalProgress(Progress):
             yield lambda pieces: bars.advance(task, pieces)
 
     def note(self, message: str) -> None:
-        if not self._quiet:
+        """A line that was said before is not said again: the runs of an experiment repeat some."""
+        if not self._quiet and message not in self._said:
+            self._said.add(message)
             self._console.print(message, soft_wrap=True)
 
     def heading(self, text: str) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.text import Text
 
+from perdure.cli.options import AsJson, Device, Quiet
 from perdure.cli.output import err, next_step, out
 from perdure.cli.progress import TerminalProgress
 from perdure.errors import InputError
@@ -26,9 +27,6 @@ Seed = Annotated[int, typer.Option(min=0, help="Decides every random choice.")]
 Written = Annotated[
     Literal["base", "chat"], typer.Option("--for", help="What learns it: base models, or chat models by their template.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, for scripts.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, only the result.")]
-Device = Annotated[str | None, typer.Option(help="cpu, cuda, mps; by default what the machine has.")]
 
 
 @app.command()

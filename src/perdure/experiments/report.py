@@ -1,21 +1,21 @@
-"""The report on a directory, be it one learner's or an experiment's."""
+"""The report on a directory, be it a learner's, an experiment's or a search's."""
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from perdure.errors import InputError
+from perdure.experiments.search import FINAL, TRIALS, load_rungs
+from perdure.experiments.search import RECORD as SEARCH
 from perdure.learning.directory import LearnerDirectory
 from perdure.reporting import RunResult, write_report
+from perdure.reporting.funnel import funnel_section
+from perdure.reporting.greedy_path import greedy_path_section
+from perdure.reporting.page import Section
 from perdure.reporting.results import by_method
-from perdure.reporting.wording import NOT_DEFINED
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 
 def report_directory(directory: str | Path, *, command: str | None = None) -> dict[str, Path]:
-    """Write the page, figures and tables of a learner or an experiment into its own directory.
+    """Write the page, figures and tables of a learner, an experiment or a search into its own directory.
 
     Parameters
     ----------
@@ -27,21 +27,38 @@ def report_directory(directory: str | Path, *, command: str | None = None) -> di
 
     Raises
     ------
-    InputError: neither a learner nor an experiment is there, or nothing has been learnt or asked yet.
+    InputError: nothing of that kind is there, or nothing has been learnt or asked yet.
     """
     path = Path(directory)
-    record = path / "experiment.json"
-    if record.is_file():
-        about = json.loads(record.read_text(encoding="utf-8"))
-        runs = load_runs(path)
-        written = write_report(runs, path / "report.html", path.resolve().name, stream=about["stream"], command=command)
+    page, name = path / "report.html", path.resolve().name
+    if (path / SEARCH).is_file():
+        record = json.loads((path / SEARCH).read_text(encoding="utf-8"))
+        rungs = load_rungs(path)
+        runs, stream = _experiment(path / FINAL if (path / FINAL / "experiment.json").is_file() else path / TRIALS)
+        found = [funnel_section(rungs, record["budget"], record["agreement"])] if rungs else []
+        written = write_report(runs, page, name, stream=stream, command=command, sections=[*found, *_sections(runs)])
+    elif (path / "experiment.json").is_file():
+        runs, stream = _experiment(path)
+        written = write_report(runs, page, name, stream=stream, command=command, sections=_sections(runs))
     else:
         run = RunResult.load(path)
         warnings = _superseded(LearnerDirectory.open(path))
         command = command or f"perdure report {path}"
-        written = write_report([run], path / "report.html", path.resolve().name, command=command, warnings=warnings)
+        written = write_report([run], page, name, command=command, warnings=warnings)
     numbers = {file.name: file for file in written[1:] if file.parent == path and file.suffix in (".csv", ".json")}
     return {"page": written[0], **numbers}
+
+
+def _experiment(path: Path) -> tuple[list[RunResult], str]:
+    """An experiment's runs, and its stream's name."""
+    about = json.loads((path / "experiment.json").read_text(encoding="utf-8"))
+    return load_runs(path), about["stream"]
+
+
+def _sections(runs: list[RunResult]) -> list[Section]:
+    """What several methods together say."""
+    methods = by_method(runs)
+    return [section for section in (greedy_path_section(methods),) if section is not None]
 
 
 def load_runs(directory: Path) -> list[RunResult]:
@@ -56,26 +73,6 @@ def load_runs(directory: Path) -> list[RunResult]:
     if not runs:
         raise InputError(f"{directory} has no run with a task learnt yet; go on with `perdure run`.")
     return runs
-
-
-def summary_table(directory: Path) -> "Table":
-    """Final, Diag, Forget and half-life of each method of an experiment, for a terminal; mean ± sample std over seeds."""
-    from rich.table import Table
-
-    methods = by_method(load_runs(directory))
-    seeds = max(len(method.runs) for method in methods)
-    table = Table("method", "Final %", "Diag %", "Forget %", "half-life", "seconds", "n")
-    for column in table.columns:
-        column.no_wrap = True
-    if seeds > 1:
-        table.title = "mean ± sample standard deviation over seeds"
-    for method in methods:
-        over_seeds = method.over_seeds
-        measured = (over_seeds.final, over_seeds.diagonal, over_seeds.forgetting)
-        seconds = sum(run.total("seconds") for run in method.runs) / len(method.runs)
-        cells = [spread.percent() if spread else NOT_DEFINED for spread in measured]
-        table.add_row(method.name, *cells, over_seeds.half_life_text, f"{seconds:.0f}", str(len(method.runs)))
-    return table
 
 
 def _superseded(directory: LearnerDirectory) -> list[str]:

@@ -123,6 +123,12 @@ class ResolvedRun:
         """The run for people."""
         return f"{self.label}, seed {self.seed}" + (f", order {self.order}" if self.order else "")
 
+    def resolved(self) -> dict[str, Any]:
+        """All that decides the run, without the settings of mechanisms that the method hasn't; JSON values."""
+        idle = {section for mechanism, section in _SECTION_OF.items() if mechanism not in self.method.mechanisms}
+        settings = self.settings.model_dump(mode="json", exclude=idle)
+        return {"label": self.label, "seed": self.seed, "order": self.order, "folder": self.place, **settings}
+
 
 class Experiment(Sections):
     """A stream, learnt by each method with each seed."""

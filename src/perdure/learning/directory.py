@@ -28,6 +28,7 @@ from perdure.settings import LearnerSettings
 from perdure.tasks import Task, read_jsonl, write_jsonl
 
 FORMAT = 1
+FOLDERS = ("tasks", "state", "rows", "costs", "logs")
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class LearnerDirectory:
         """
         refuse_used(path)
         try:
-            for folder in ("tasks", "state", "rows", "costs", "logs"):
+            for folder in FOLDERS:
                 (path / folder).mkdir(parents=True, exist_ok=True)
             whole = {"format": FORMAT, **description, "settings": settings.model_dump(mode="json")}
             write_json(path / "learner.json", whole)
@@ -110,7 +111,7 @@ class LearnerDirectory:
 
     def remove(self) -> None:
         """Take the files of a learner that has learnt nothing away again; the folder itself stays if it holds anything else."""
-        for name in ("tasks", "state", "rows", "costs", "logs"):
+        for name in FOLDERS:
             shutil.rmtree(self.path / name, ignore_errors=True)
         (self.path / "learner.json").unlink(missing_ok=True)
         with suppress(OSError):
@@ -144,7 +145,7 @@ class LearnerDirectory:
     @property
     def tasks_learnt(self) -> int:
         """How many tasks have been learnt and committed."""
-        numbers = (int(entry.name) for entry in self.state.iterdir() if re.fullmatch(r"\d{4,}", entry.name))
+        numbers = (int(entry.name) for entry in self.state.glob("*") if re.fullmatch(r"\d{4,}", entry.name))
         return max(numbers, default=0)
 
     def task(self, number: int) -> Task:

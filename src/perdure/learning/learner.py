@@ -177,6 +177,13 @@ class Learner:
         """The retention matrix so far."""
         return self.directory.matrix()
 
+    def watch(self, anchors: Mapping[str, Anchor]) -> None:
+        """Let weight anchors that the method doesn't name watch the first task, where every anchor is off.
+
+        Their state is committed beside the learner's own, for learners that begin from it (:mod:`perdure.learning.branch`).
+        """
+        self._anchors |= anchors
+
     # --- learning ------------------------------------------------------------------------------------------------------
 
     def learn(self, task: Task) -> TaskReport:

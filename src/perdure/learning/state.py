@@ -6,7 +6,7 @@ Tensors are kept as safetensors and everything else as JSON; nothing is pickled.
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from safetensors import SafetensorError
@@ -60,6 +60,37 @@ def commit_state(folder: Path, number: int, tensors: Mapping[str, Mapping[str, T
         if old != final:
             shutil.rmtree(old, ignore_errors=True)
     return size
+
+
+def link_state(source: Path, folder: Path, number: int, groups: Collection[str]) -> int:
+    """Put the named groups of another learner's state into ``folder/NNNN.partial``, to be renamed when all else is in place.
+
+    Files are linked where the file system can (a committed file never changes), else copied.
+
+    Returns
+    -------
+    Bytes of the tensors, as a learner counts its own.
+    """
+    partial = folder / f"{number:04d}.partial"
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    files = [path for path in sorted((source / f"{number:04d}").glob("*.safetensors")) if path.stem in groups]
+    for path in files:
+        try:
+            (partial / path.name).hardlink_to(path)
+        except OSError:
+            shutil.copyfile(path, partial / path.name)
+            force_to_disk(partial / path.name)
+    size = sum(path.stat().st_size for path in files)
+    write_json(partial / "state.json", {"format": FORMAT, "tasks_learnt": number, "bytes": size})
+    force_to_disk(partial)
+    return sum(_tensor_bytes(path) for path in files)
+
+
+def _tensor_bytes(path: Path) -> int:
+    """A safetensors file is the length of its header (8 bytes, little-endian), the header, and the tensors."""
+    with path.open("rb") as file:
+        return path.stat().st_size - 8 - int.from_bytes(file.read(8), "little")
 
 
 def read_state(folder: Path, number: int) -> dict[str, dict[str, Tensor]]:

@@ -41,6 +41,7 @@ def write_report(
     stream: str | None = None,
     command: str | None = None,
     warnings: Sequence[str] = (),
+    sections: Sequence[Section] = (),
 ) -> list[Path]:
     """Write the page, and beside it ``figures/`` (PNG, SVG), ``matrix.csv``, ``matrix.json`` and, for several runs,
     ``results.csv`` and ``results.json``.
@@ -49,6 +50,7 @@ def write_report(
     ----------
     runs: one run, or every run of an experiment.
     stream: what was learnt, in words. command: what makes this page again. warnings: sentences to show beside our own.
+    sections: more sections, to stand after those on what was kept.
 
     Returns
     -------
@@ -67,7 +69,7 @@ def write_report(
 
         figures = draw_files(methods, path.parent / "figures")
         addresses = {key: [f"figures/{name}" for name in names] for key, names in figures.items()}
-        write_page(build_page(methods, title, stream, command, warnings, numbers, addresses), path)
+        write_page(build_page(methods, title, stream, command, warnings, numbers, addresses, sections), path)
     except OSError as error:
         raise InputError(f"{path.parent} can't be written ({error.strerror}); name a folder that you may write to.") from error
     return [path, *(path.parent / name for name in (*numbers, *(name for names in addresses.values() for name in names)))]
@@ -81,6 +83,7 @@ def build_page(
     warnings: Sequence[str],
     numbers: Sequence[str],
     figures: dict[str, list[str]],
+    more: Sequence[Section] = (),
 ) -> Page:
     """The page's content. numbers, figures: addresses of the files beside it (:func:`drawings.draw_files` names the keys)."""
     found = [*warnings, *find_warnings(methods)]
@@ -90,6 +93,7 @@ def build_page(
         *([Section("Read this first", [Bullets(found)], warns=True)] if found else []),
         Section("What was kept", _measures(methods)),
         Section("How fast a task fades", [_decay(methods, figures)]),
+        *more,
         Section("Every task after every other", _matrices(methods, figures)),
         Section("What it took", _costs(methods)),
         *([Section("What was replayed", audits)] if audits else []),
@@ -127,9 +131,12 @@ def find_warnings(methods: Sequence[MethodResult]) -> list[str]:
     found = []
     if len({run.model for run in runs}) > 1:
         found.append(f"The runs are of different models: {listing(sorted({run.model for run in runs}))}.")
-    shared = min(len(run.stream) for run in runs)
-    if len({run.stream[:shared] for run in runs}) > 1:
-        found.append("The runs learnt different tasks or another order of them, so that their numbers can't be compared.")
+    for order in sorted({run.order for run in runs}):
+        streams = [run.stream for run in runs if run.order == order]
+        shared = min(map(len, streams))
+        if len({stream[:shared] for stream in streams}) > 1:
+            found.append("The runs learnt different tasks or another order of them, so that their numbers can't be compared.")
+            break
     if len({method.tasks for method in methods}) > 1:
         lengths = listing(f"{method.name} {method.tasks}" for method in methods)
         found.append(f"The methods have learnt different numbers of tasks ({lengths}), so that Final can't be compared.")
@@ -239,7 +246,7 @@ def _measures(methods: Sequence[MethodResult]) -> list[Block]:
     if several:
         seeds = [
             [
-                f"{method.name}, seed {run.seed}",
+                f"{method.name}, {run.which}",
                 percent(one.final),
                 percent(one.diagonal),
                 percent(one.forgetting),
@@ -319,7 +326,7 @@ def _matrices(methods: Sequence[MethodResult], figures: dict[str, list[str]]) ->
     found = []
     for place, method in enumerate(methods, start=1):
         run = method.median_run
-        which = f" Seed {run.seed}, whose Final is the median of {len(method.runs)}." if len(method.runs) > 1 else ""
+        which = f" Of {run.which}, whose Final is the median of {len(method.runs)}." if len(method.runs) > 1 else ""
         scores = run.matrix.to_rows()
         rows = []
         for j, name in enumerate(run.matrix.task_names):

@@ -81,6 +81,11 @@ class RunResult:
             order=int(place[1] or 0) if place else 0,
         )
 
+    @property
+    def which(self) -> str:
+        """Which of its method's runs this is, for people."""
+        return f"seed {self.seed}" + (f", order {self.order}" if self.order else "")
+
     @cached_property
     def measures(self) -> Measures:
         """The measures of the whole matrix."""
