@@ -71,6 +71,11 @@ class Replay(Settings):
     top_p: PositiveShare = Field(default=0.9, description="the draw is from the likeliest tokens that hold this share")
     max_new_tokens: Positive = Field(default=384, description="longest sample, in tokens")
     temperature: PositiveFloat = Field(default=2.0, description="τ_D, softens teacher and student")
+    order: Literal["each-epoch", "all-first"] = Field(
+        default="each-epoch",
+        description="each-epoch: a fresh order of the samples with every epoch over the task, as the authors' code has it, so "
+        "that a short epoch sees some of them only; all-first (ours): every sample is seen before any is seen again",
+    )
     token: Literal["everywhere", "replay-only"] = Field(
         default="everywhere",
         description="where the replay token stands: before every text and question, as the authors' code has it, "

@@ -100,3 +100,25 @@ def test_minibatches_cover_each_epoch_once_in_a_fresh_order() -> None:
     assert first != second
     again = minibatches(10, 4, 0, 1, "order")
     assert [next(again) for _ in range(3)] == first
+
+
+def test_orders_begun_anew() -> None:
+    """13 batches a task's epoch and 300 samples of 38 batches: 104 samples an epoch, none twice in it."""
+    batches = minibatches(300, 8, 0, 2, "replay order", restart=13)
+    epochs = [[sample for _ in range(13) for sample in next(batches)] for _ in range(10)]
+    assert all(len(epoch) == len(set(epoch)) == 104 for epoch in epochs)
+    assert len(set(chain(*epochs[:3]))) < 300 - 10  # a sample seen in one epoch may come again before others have
+    # Fewer samples than the epoch needs: an order that is through is followed by another, and the epoch's end still begins one.
+    few = minibatches(10, 4, 0, 2, "replay order", restart=5)
+    sizes = [len(next(few)) for _ in range(10)]
+    assert sizes == [4, 4, 2, 4, 4] * 2
+
+
+@pytest.mark.parametrize("order", ["each-epoch", "all-first"])
+def test_how_many_samples_an_epoch_sees(model: LanguageModel, order: str) -> None:
+    anchor = begin(model, settings=SETTINGS.model_copy(update={"order": order}))  # one text: an epoch is one batch of four
+    drawn = [next(anchor._batches) for _ in range(3)]
+    if order == "all-first":
+        assert len(set(chain(*drawn))) == len(anchor.samples)
+    else:
+        assert len(set(chain(*drawn))) < 12 <= len(list(chain(*drawn)))

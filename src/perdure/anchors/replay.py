@@ -10,6 +10,7 @@ Source: continual-memorisation protocol §2, "Data anchor". 300 samples, samplin
 384 new tokens, τ_D = 2, w = .75 (Symbol-QA and Real-QA) or .5 (LLM-QA).
 """
 
+import math
 from collections.abc import Iterator, Sequence
 
 from perdure.anchors.anchor import Anchor, TaskContext
@@ -41,7 +42,10 @@ class ReplayAnchor(Anchor):
             return
         self.samples = self._draw(task)
         self._teacher = Teacher(task, self.samples)
-        self._batches = minibatches(len(self.samples), task.batch_size, task.seed, task.number, "replay order")
+        epoch = math.ceil(len(task.texts) / task.batch_size)
+        restart = epoch if self._settings.order == "each-epoch" else None
+        order = (task.seed, task.number, "replay order")
+        self._batches = minibatches(len(self.samples), task.batch_size, *order, restart=restart)
         self.share = self._settings.weight
 
     def _draw(self, task: TaskContext) -> list[list[int]]:

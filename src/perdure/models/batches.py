@@ -46,10 +46,16 @@ def collate(
     return Batch(tuple(index), input_ids, predicts, input_ids[:, 1:][predicts[:, :-1]])
 
 
-def minibatches(count: int, size: int, seed: int, *path: int | str) -> Iterator[list[int]]:
-    """Endless minibatches of positions 0..count-1: each epoch a fresh order that (seed, path, epoch) decides."""
-    epoch = 0
+def minibatches(count: int, size: int, seed: int, *path: int | str, restart: int | None = None) -> Iterator[list[int]]:
+    """Endless minibatches of positions 0..count-1, in orders that (seed, path, how many there were) decides.
+
+    A fresh order begins when one is through, and with ``restart`` also after every so many batches.
+    """
+    begun, left = 0, restart
     while True:
-        order = torch.randperm(count, generator=generator(seed, *path, epoch)).tolist()
-        yield from (order[start : start + size] for start in range(0, count, size))
-        epoch += 1
+        order = torch.randperm(count, generator=generator(seed, *path, begun)).tolist()
+        begun += 1
+        batches = [order[start : start + size] for start in range(0, count, size)][:left]
+        yield from batches
+        if left is not None:
+            left = left - len(batches) or restart
